@@ -18,11 +18,12 @@ type addresses struct {
 	mu    sync.Mutex
 	list  []*address // entries are replaced, never modified
 	now   int        // index of the address that requests go to
-	works int        // index of the last address that answered while current; 0 at first
+	works int        // index of the address that gave the last answer, ignoring late answers of earlier addresses; 0 at first
 }
 
-// address is the address of one coordinator, with a context for the safe requests that are sent to
-// it.
+// address is the address of one coordinator. The context used ends when another address has
+// answered in place of this one. That cancels the requests that still wait for this address and
+// that may be sent twice.
 type address struct {
 	*url.URL
 	number int             // index in the list of addresses
@@ -65,8 +66,9 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// withoutPassword returns a URL for an error message. A URL without a scheme, such as
-// USER:PASSWORD@HOST, is not parsed as one with a password, so nothing before its @ is shown.
+// withoutPassword returns a URL for an error message, without its password. If the URL has no
+// scheme, such as USER:PASSWORD@HOST, the parser does not recognize the password. In this case,
+// everything before the @ is left out.
 func withoutPassword(u *url.URL) string {
 	text := u.Redacted()
 	if at := strings.LastIndex(text, "@"); at >= 0 && u.User == nil {
@@ -92,13 +94,13 @@ func (a *addresses) failed(is *address) {
 	}
 }
 
-// answered records that the given address has answered. If the previous answer came from another
-// address, it cancels the safe requests that still wait for other addresses, so that they are sent
-// again to the given address.
+// answered records that the given address has answered. If the given address is no longer the
+// current one, answered does nothing. If the previous answer came from another address, answered
+// cancels the requests that still wait for other addresses and that are safe to send twice. They
+// are then sent again, to the given address.
 //
-// A failed request alone cancels no other requests. So none are cancelled while no coordinator
-// answers, for example because their database is down. If the given address is no longer the
-// current one, answered does nothing.
+// Only an answer cancels other requests; a failed request does not. So no request is cancelled
+// while no coordinator answers, for example because their database is down.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,9 +119,10 @@ func (a *addresses) answered(is *address) {
 // firstReachable sends a request to the current address. If that coordinator is unavailable, it
 // tries the next address, and so on. The number of tries is at most the number of addresses.
 //
-// A safe request may be sent twice. So it is cancelled and sent to the next address as soon as its
-// address has failed and another one has answered. An unsafe request is sent to the next address
-// only if no connection to the previous one was established.
+// If the parameter safe is true, the request may be sent twice. So it is cancelled and sent again
+// as soon as its address has failed for another request and a different address has answered. A
+// request that is not safe is sent to the next address only if no connection to the previous one
+// was established.
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {

@@ -12,7 +12,8 @@ import (
 type AgentClient struct{ conn *connection }
 
 // Heartbeat reports the state of an agent and returns the agent. If h.AgentID is empty, the
-// coordinator creates a new agent, and the request is not retried after an error.
+// coordinator creates a new agent. In this case, the request is not retried after an error, because
+// a retry could create a second agent.
 func (c *AgentClient) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
 	return ask[Agent](ctx, c.conn, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
@@ -49,15 +50,17 @@ func (c *AgentClient) RequestSession(ctx context.Context, n NewSession) (Task, e
 	return ask[Task](ctx, c.conn, post(n, false, "v1", "agents", "request-session"), "task")
 }
 
-// SendHeartbeats sends heartbeats until the context ends or the coordinator refuses them. It sends
-// the first heartbeat at once, then one per interval and one for every value on wake. It uses a
-// separate connection, so that other requests do not delay heartbeats. It calls state before each
-// heartbeat and sends the result. It calls report, which may be nil, with the result of each
-// heartbeat. A failed heartbeat is retried after at most one interval.
+// SendHeartbeats sends heartbeats of an agent until the context ends or the coordinator refuses
+// them. It sends the first heartbeat at once, then one per interval and one for every value on the
+// channel wake. It uses a separate connection, so that other requests do not delay heartbeats. For
+// each heartbeat, it calls the function state and sends what that returns. After each heartbeat, it
+// calls the function report with the result; report may be nil. A failed heartbeat is retried after
+// at most one interval.
 //
-// If the result of state has no agent id, SendHeartbeats uses the id from the first answer. It is
-// better if state always returns an id: otherwise, if the first answer is lost, the coordinator has
-// created an agent that is never used.
+// If the heartbeat that the function state returns has no agent id, the coordinator creates a new
+// agent, and SendHeartbeats uses its id from the first answer. If that answer is lost, the next
+// heartbeat creates a second agent, and the first one is never used. So it is better if the
+// function state always returns an id.
 func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration, state func() Heartbeat, wake <-chan struct{}, report func(Agent, error)) error {
 	if interval <= 0 {
 		interval = BeatEvery
@@ -97,14 +100,16 @@ func (c *AgentClient) SendHeartbeats(ctx context.Context, interval time.Duration
 	}
 }
 
-// isPermanent reports whether the coordinator would refuse every later heartbeat too.
+// isPermanent reports whether the error of a heartbeat means that the coordinator would refuse
+// every later heartbeat, too.
 func isPermanent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// waitForNext waits until d has passed, a value arrives on wake, or ctx ends. It returns the
-// channel to pass as wake to the next call: wake, or nil if wake is closed.
+// waitForNext waits until the duration d has passed, a value arrives on the channel wake, or ctx
+// ends. It returns the channel that the caller must pass to the next call. This is nil if wake is
+// closed, because a closed channel would end every wait at once; otherwise it is wake.
 func waitForNext(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -64,8 +64,8 @@ func (c *ChainClient) Assign(ctx context.Context, id, agent string) (Chain, erro
 
 // Detach takes a chain from the given agent, so that any agent can claim the chain's tasks. Tasks
 // of the chain that the agent works on are queued again. If the chain is not assigned to the agent
-// and the agent works on none of its tasks, Detach returns an error that wraps an [*Error] for
-// which [Error.Conflict] is true.
+// and the agent works on none of the chain's tasks, Detach returns an error that wraps an [*Error]
+// for which [Error.Conflict] is true.
 func (c *ChainClient) Detach(ctx context.Context, id, agent string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent}, false, "v1", "chains", id, "detach"))
 	return err

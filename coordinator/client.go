@@ -18,11 +18,11 @@ type Options struct {
 	// Also is a list of the addresses of further coordinators. They must use the same database as
 	// the coordinator whose address is passed to [New].
 	Also  []string
-	Token string // access token; sent only to coordinators
+	Token string // access token; sent only to the given addresses, because redirects are not followed
 	// HTTP is the client that sends the requests. Its timeout is ignored, and redirects are never
 	// followed. Nil means: use a new client.
 	HTTP *http.Client
-	TLS  *tls.Config // TLS settings; not used if HTTP has a transport
+	TLS  *tls.Config // TLS settings; not used if the client in the field HTTP has its own transport
 	// PlainHTTP allows sending the token to other machines without encryption. It is
 	// meant for networks that are themselves encrypted, such as a VPN.
 	PlainHTTP bool
@@ -30,12 +30,12 @@ type Options struct {
 
 	Rand    func() float64 // random numbers in [0, 1) for the pauses between tries; default rand.Float64
 	Timeout time.Duration  // maximum duration of one try of a request; default 30 s
-	Tries   int            // maximum number of tries of a repeatable request; default 4
+	Tries   int            // maximum number of tries of a request that is safe to send again; default 4
 	// Pause is the maximum pause before the second try. The maximum doubles with each further try,
 	// up to 30 s. If the coordinator asks for a longer pause, the client waits longer. The default
 	// is 200 ms.
 	Pause   time.Duration
-	Silence time.Duration // a stream without data for this long counts as broken; default 45 s
+	Silence time.Duration // an event stream without data for this long counts as broken; default 45 s
 	Limit   int64         // maximum size of an answer, in bytes; default 64 MiB
 }
 
@@ -156,8 +156,8 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	return d, nil
 }
 
-// Lanes returns the agent accounts that are paused, and the cost limits of the user that are
-// reached. The end of a pause may already have passed; see the field Until.
+// Lanes returns the agent accounts that are paused, and the user's cost limits that have been
+// reached. The field Until is the end of the pause, which may already have passed.
 func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// connection sends requests and retries them. All fields of a [Client] share one connection.
+// connection sends requests to the coordinator. If a request fails, connection sends it again where
+// that is safe. The fields of a [Client], such as [Client.Tasks], share one connection.
 type connection struct {
 	addresses *addresses
 	http      *http.Client
@@ -47,8 +48,9 @@ type call struct {
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
 
-// url returns the URL of the request. base is the address of the coordinator. url returns an error
-// if a segment of the path, such as "..", would lead to another route.
+// url returns the URL of the request. The parameter base is the address of the coordinator. If a
+// segment of the path is empty, "." or "..", the URL would lead to another route, so url returns an
+// error.
 func (q call) url(base *url.URL) (string, error) {
 	escaped := make([]string, len(q.route))
 	for i, part := range q.route {
@@ -62,8 +64,9 @@ func (q call) url(base *url.URL) (string, error) {
 	return u.String(), nil
 }
 
-// do sends a request and returns the body of the answer. If a request that is safe to repeat fails,
-// and the reason may be temporary, do tries it again, at most c.opt.Tries times in total.
+// do sends a request and returns the body of the answer. If the request fails, it is sent again,
+// provided that this is safe and that the reason of the failure may be temporary. The request is
+// tried at most c.opt.Tries times in total.
 func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	body, err := c.try(ctx, q)
 	for n := 1; err != nil && q.safe && n < c.opt.Tries && temporary(err); n++ {
@@ -105,7 +108,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request to the first coordinator that is available; see [connection.firstReachable].
+// try sends a request to the coordinator's current address. If no coordinator is available there,
+// the next address may be used; see [connection.firstReachable].
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -161,7 +165,8 @@ func (c *connection) request(ctx context.Context, base *url.URL, q call) (*http.
 	return req, nil
 }
 
-// encoded returns the body and its content type. body is nil if the request has none.
+// encoded returns a reader of the encoded request body, and the content type of that body. The
+// reader is nil if the request has no body.
 func (q call) encoded() (body io.Reader, kind string, err error) {
 	switch b := q.body.(type) {
 	case nil:
@@ -180,12 +185,12 @@ type bytesBody []byte
 // body.
 func (c *connection) refused(res *http.Response) error {
 	const most = 64 << 10
-	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // ignore the error: the status alone describes the refusal
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // ignore the error: without a body, the HTTP status alone describes the refusal
 	return refusal(res, body, c.opt.Now())
 }
 
 // failureReason returns why a request failed. It removes the URL from the error, because the caller
-// adds the request to the error message.
+// adds the method and path of the request to the error message.
 func failureReason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -210,8 +215,9 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// limitText formats a limit for a query. It returns "" for 0 and less, so that the parameter is
-// left out and the coordinator uses its default.
+// limitText formats a maximum number of results as the value of a query parameter, such as "limit".
+// If n is 0 or less, limitText returns "". The query parameter is then left out, and the
+// coordinator uses its default.
 func limitText(n int) string {
 	if n <= 0 {
 		return ""
@@ -219,8 +225,9 @@ func limitText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// addNonEmpty sets parameters of v and returns v. pairs contains a name and a value for each
-// parameter. Parameters with an empty value are skipped.
+// addNonEmpty sets query parameters in v, and returns v. The list pairs contains the name and the
+// value of the first query parameter, then those of the second, and so on. A parameter with an
+// empty value is skipped.
 func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
@@ -243,8 +250,9 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// withoutRedirects returns a copy of the given client. The copy never follows redirects. If the
-// given client is nil or has no transport, the copy gets one with the TLS settings secure.
+// withoutRedirects returns a copy of an HTTP client. The copy never follows redirects. If the
+// parameter given is nil or has no transport, the copy gets a new transport, whose TLS settings are
+// those of the parameter secure.
 func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 	c := http.Client{}
 	if given != nil {
@@ -263,7 +271,7 @@ func withoutRedirects(given *http.Client, secure *tls.Config) *http.Client {
 // connections that no longer work.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	// The default transport has another type if the program has replaced it.
+	// If the program has replaced http.DefaultTransport, it may have another type.
 	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = standard.Clone()
 	}

@@ -14,14 +14,14 @@ import (
 // The error codes of claims that find nothing to claim.
 const (
 	NoTasks  = "no_tasks"  // no task can be claimed
-	NoInputs = "no_inputs" // no input of a user waits for delivery to the agent
+	NoInputs = "no_inputs" // no text or keystrokes from a user wait for delivery to the agent
 )
 
 // The codes of the errors that the client returns for an answer that it cannot use.
 const (
 	BadAnswer  = "bad_answer" // the answer violates the protocol
 	TooLarge   = "too_large"  // the answer exceeds Options.Limit
-	Redirected = "redirected" // the answer was a redirect, which is not followed
+	Redirected = "redirected" // the answer was a redirect, which the client does not follow
 )
 
 // Error says that a coordinator refused a request, or that the client cannot use the answer.
@@ -30,7 +30,7 @@ type Error struct {
 	Message string
 	Status  int           // status code of the HTTP response
 	After   time.Duration // wait that the coordinator asks for, at most 1 minute; 0 if none
-	Offset  int64         // offset in the log to continue from; only for the code LogGap
+	Offset  int64         // log offset from which the worker must continue to send; set only for the code LogGap
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
@@ -53,7 +53,8 @@ func (e *Error) Invalid() bool {
 	return false
 }
 
-// Denied reports whether the token is missing, unknown, or lacks the permission.
+// Denied reports whether the coordinator refused the request because of its token: the token is
+// missing, is unknown, or lacks the permission.
 func (e *Error) Denied() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
@@ -69,8 +70,9 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary reports whether a retry may succeed. It returns true if there was no answer, such as
-// after a broken connection. It returns false if the request is invalid or would be refused again.
+// temporary reports whether a retry may succeed. It returns true if there was no answer, for
+// example because the connection broke. It returns false if the request is invalid or would be
+// refused again.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[*badCall](err); ok {
 		return false

@@ -17,8 +17,8 @@ func (c *EventClient) List(ctx context.Context, limit int) ([]Event, error) {
 }
 
 // Add publishes an event. If an event with the same idempotency key already exists, Add does not
-// create another one: deduped is true, and the returned event may be empty. The request is retried
-// only if it has an idempotency key.
+// create another one. In that case the result deduped is true, and the returned event may be empty.
+// The request is retried only if it has an idempotency key.
 func (c *EventClient) Add(ctx context.Context, n NewEvent) (e Event, deduped bool, err error) {
 	q := post(n, n.IdempotencyKey != "", "v1", "events")
 	body, err := c.conn.do(ctx, q)
@@ -45,7 +45,8 @@ func (c *NotificationClient) List(ctx context.Context) ([]Notification, error) {
 }
 
 // Dismiss hides a notification about an agent. The parameter kind is the type of the notification.
-// The notification may appear again when a heartbeat of the agent differs from the previous one.
+// If the agent still waits, the notification appears again as soon as one of its heartbeats reports
+// something new, for example another status.
 func (c *NotificationClient) Dismiss(ctx context.Context, agent, kind string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"agent_id": agent, "type": kind}, true, "v1", "notifications", "dismiss"))
 	return err

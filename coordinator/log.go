@@ -45,8 +45,8 @@ func (c *RunClient) Log(ctx context.Context, run, task string, q LogQuery) (io.R
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// Pass false for safe. Otherwise, firstReachable would cancel the request when openLog returns,
-	// before the body has been read.
+	// Pass false for the parameter safe, although the request is safe to repeat. With safe set,
+	// firstReachable would cancel the request when openLog returns, before the body has been read.
 	err := c.conn.firstReachable(ctx, false, func(ctx context.Context, at *address) (err error) {
 		body, span, err = c.conn.openLog(ctx, at.URL, ask)
 		return err
@@ -79,7 +79,7 @@ func (c *connection) requestLog(ctx context.Context, base *url.URL, q call) (*ht
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay new output
+	req.Header.Set("Accept-Encoding", "identity") // request no compression, because a compressor would delay new output
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, failureReason(ctx, err)

@@ -13,9 +13,9 @@ type Login struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the path of a login link. After the login, the browser shows a page of the dashboard.
-// The parameter place is that page, such as "#/runs/ID". If it is empty, the browser shows the
-// dashboard's start page.
+// To returns the path of a login link after which the browser shows a certain page of the
+// dashboard. The parameter place is that page, such as "#/runs/ID". If place is empty, the browser
+// shows the dashboard's start page.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path

@@ -9,13 +9,14 @@ import (
 	"gaffer/fleet"
 )
 
-// QuestionClient lists, asks, answers and withdraws questions of agents to the user. It also handles
-// the rules that users make with their answers.
+// QuestionClient lists, asks, answers and withdraws questions of agents to the user. With an
+// answer, a user can also make a rule that decides later requests. QuestionClient lists and removes
+// these rules too.
 type QuestionClient struct{ conn *connection }
 
-// NewQuestion is a question of an agent to the user. The question does not belong to a task, for
-// example because the user has started the agent by hand. If an agent sends two questions with the
-// same non-empty Ref, the coordinator stores only one.
+// NewQuestion is a question of an agent to the user. The coordinator does not connect the question
+// with a task, for example because the user has started the agent by hand. If an agent sends two
+// questions with the same non-empty Ref, the coordinator stores only one.
 type NewQuestion struct {
 	From    string   `json:"from"` // name of the agent that asks, as shown to users
 	Ref     string   `json:"ref,omitempty"`
@@ -36,24 +37,24 @@ type QuestionChange struct {
 	Answered time.Time `json:"answered,omitzero"`
 }
 
-// List returns the open questions of one run, or of all runs if run is empty, the
-// oldest first.
+// List returns the open questions of one run, the oldest first. If run is empty, it returns the
+// open questions of all runs.
 func (c *QuestionClient) List(ctx context.Context, run string) ([]fleet.Question, error) {
 	return ask[[]fleet.Question](ctx, c.conn, get(addNonEmpty(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
-// Answer answers a question. If deny is true, it refuses what the agent asks for, and the parameter
-// text is the reason. If the question is already answered or closed, Answer returns an error that
-// wraps an [*Error] for which [Error.Conflict] is true. If a user has answered the question, the
-// message of the error names that user.
+// Answer answers a question. If deny is true, Answer denies what the agent asks for, and the
+// parameter text is the reason. If the question is already answered or closed, Answer returns an
+// error that wraps an [*Error] for which [Error.Conflict] is true. If a user has answered the
+// question, the message of the error names that user.
 func (c *QuestionClient) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.conn.do(ctx, post(body, false, "v1", "questions", question, "answer"))
 	return err
 }
 
-// AnswerFor is like [QuestionClient.Answer], but depending on a.Scope, the answer also holds for
-// later questions. Older coordinators do not support scopes and ignore a.Scope. To find out whether
+// AnswerFor is like [QuestionClient.Answer], but the answer can also decide later requests: a.Scope
+// says which ones. Older coordinators do not support scopes and ignore a.Scope. To find out whether
 // a coordinator supports scopes, call [QuestionClient.Grants] first: without support, Grants
 // returns an error.
 func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet.Reply) error {
@@ -62,7 +63,7 @@ func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet
 }
 
 // Grants returns the rules that users have made by answering questions, the oldest first. It leaves
-// out rules that no longer hold.
+// out rules for a run that has ended, and rules for one of the tasks of such a run.
 func (c *QuestionClient) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return ask[[]fleet.Grant](ctx, c.conn, get(nil, "v1", "grants"), "grants")
 }
@@ -73,8 +74,8 @@ func (c *QuestionClient) RemoveGrant(ctx context.Context, id string) error {
 	return err
 }
 
-// Permissions counts the agents' requests for permission. It groups requests that the same rule
-// would answer.
+// Permissions counts the agents' requests for permission. Requests that one rule could answer are
+// counted together.
 func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	query := addNonEmpty(url.Values{}, "project", q.Project)
 	if !q.Since.IsZero() {
@@ -84,7 +85,7 @@ func (c *QuestionClient) Permissions(ctx context.Context, q fleet.PermissionQuer
 }
 
 // Ask asks the user a question that belongs to no task, and returns the id of the question. The
-// request is retried only if q.Ref is not empty.
+// request is retried only if it has an idempotency key, q.Ref.
 func (c *QuestionClient) Ask(ctx context.Context, q NewQuestion) (string, error) {
 	made, err := ask[QuestionChange](ctx, c.conn, post(q, q.Ref != "", "v1", "questions"), "question")
 	return made.ID, err
@@ -95,7 +96,8 @@ func (c *QuestionClient) Get(ctx context.Context, id string) (QuestionChange, er
 	return ask[QuestionChange](ctx, c.conn, get(nil, "v1", "questions", id), "question")
 }
 
-// Withdraw closes a question that belongs to no task, without an answer. why is the reason.
+// Withdraw closes a question that belongs to no task, without an answer. The parameter why is the
+// reason.
 func (c *QuestionClient) Withdraw(ctx context.Context, question, why string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{"why": why}, true, "v1", "questions", question, "withdraw"))
 	return err

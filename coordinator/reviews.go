@@ -8,19 +8,19 @@ import (
 	"gaffer/fleet"
 )
 
-// ReviewClient reviews the changes of tasks, sends messages to the tasks' agents, and interrupts
-// the agents.
+// ReviewClient reads and changes the user's reviews of what tasks have changed in the code. It also
+// sends messages to the tasks' agents, and interrupts the agents.
 type ReviewClient struct{ conn *connection }
 
-// Review returns the user's review of a task's change. If no user has reviewed the change yet, the
-// state of the review is open.
+// Review returns the user's review of what a task has changed in the code. If no user has reviewed
+// it yet, the state of the returned review is open.
 func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
 
-// Change applies a user's action to the review of a task's change, and returns the changed review.
-// If the action is a new comment without a key, Change adds a key, so that a retry of the request
-// does not add the comment twice. Requests with other actions are not retried.
+// Change applies a user's action to the review of a task, and returns the updated review. If the
+// action is a new comment without an idempotency key, Change adds a key, so that a retry of the
+// request does not add the comment twice. Requests with other actions are not retried.
 func (c *ReviewClient) Change(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	comment := a.Action == fleet.ActComment
 	if comment && a.Comment.Key == "" {
@@ -52,8 +52,9 @@ func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) 
 	return err
 }
 
-// Interrupt ends the current turn of a running agent and keeps its conversation. The request is not
-// retried if its answer is lost, because a retry could end the agent's next turn.
+// Interrupt ends the current turn of a running agent, which is its work on the last message, and
+// keeps its conversation. The request is not retried if its answer is lost, because a retry could
+// end the agent's next turn.
 func (c *ReviewClient) Interrupt(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
 	return err

@@ -39,13 +39,13 @@ type Records struct {
 type ReportQuery struct {
 	Project                string
 	Run                    string // id of the only run to include; empty means all runs
-	Since                  string // date, time or age (7d); omits attempts that ended earlier
+	Since                  string // date, time, or age such as 7d; omits attempts that ended earlier
 	Agent, Model, Template []string
 	Rows                   int // number of latest attempts in the report's raw_data; 0 means none
 }
 
-// AttemptChange is an attempt with the ids of its run and its task. It is the Change of an
-// [Update] of the type "attempts".
+// AttemptChange is an attempt with the ids of its run and its task. In an [Update] of the type
+// "attempts", the field Change contains it.
 type AttemptChange struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
@@ -72,8 +72,8 @@ type PastChange struct {
 // PastChanges is one page of the updates about a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	// Next is the afterID with which [RunClient.Changes] returns the next page. It is empty if this
-	// is the last page.
+	// Next is the argument afterID with which [RunClient.Changes] returns the next page. It is
+	// empty if this is the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -94,29 +94,29 @@ func (c *RunClient) Get(ctx context.Context, id string) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, get(nil, "v1", "runs", id), "run")
 }
 
-// Find returns the id of the run that a user has named. name is one of:
+// Find returns the id of the run that a user has named. The parameter name is one of:
 //   - the whole id of a run in any project
 //   - a unique prefix of the id of a run in the given project, or of the last part of the id
 //   - the name of a plan in the given project; Find returns the latest run of the plan
 //   - "-" or "" for the latest run in the given project
 //
-// An empty project means all projects. If unfinished is true, Find returns a run that has ended
-// only for its whole id.
+// An empty project means all projects. If unfinished is true and name is not a whole id, Find
+// ignores runs that have ended.
 func (c *RunClient) Find(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c.conn, get(query, "v1", "runs", "find"), "id")
 }
 
-// FindTask returns the task that a user has named, with its prompt. name is RUN/TASK, or only TASK,
-// which means the latest run that has this task. RUN is a name as in [RunClient.Find]. TASK is the
-// id of the task or a unique prefix of the id.
+// FindTask returns the task that a user has named, with its prompt. The parameter name is RUN/TASK
+// or only TASK. RUN is a name as in [RunClient.Find]. TASK is the id of the task or a unique prefix
+// of the id. Without RUN, FindTask uses the latest run that has such a task.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
-// Search returns at most limit runs and tasks whose names, prompts or results contain all words of
-// text. If limit is 0, the coordinator's default applies.
+// Search returns at most limit runs and tasks. It returns those whose names, prompts or results
+// contain all words of the parameter text. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
 	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
 	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
@@ -128,7 +128,7 @@ func (c *RunClient) Task(ctx context.Context, run, task string) (fleet.Task, err
 }
 
 // Submit stores a plan as a run. The workers of the project then take its tasks. Submit returns the
-// run without its tasks. The request is retried only if it has a key.
+// run without its tasks. The request is retried only if it has an idempotency key, n.Key.
 func (c *RunClient) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c.conn, post(n, n.Key != "", "v1", "runs"), "run")
 }
@@ -148,8 +148,8 @@ func (c *RunClient) Retry(ctx context.Context, run, task string) error {
 }
 
 // RetryWithBudget is like [RunClient.Retry], and also sets the budget of the task: a limit for the
-// cost of all its attempts together. If USD or Tokens of budget is zero, that limit of the task
-// does not change.
+// cost of all its attempts together. If budget.USD is zero, the task keeps its limit for money. If
+// budget.Tokens is zero, it keeps its limit for tokens.
 func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error {
 	body := map[string]any{"task": task}
 	if budget != (fleet.Cost{}) {
@@ -159,16 +159,17 @@ func (c *RunClient) RetryWithBudget(ctx context.Context, run, task string, budge
 	return err
 }
 
-// RaiseBudget sets the budget of a run. If USD or Tokens of budget is zero, that limit of the run
-// does not change. Tasks that have failed because the previous budget was spent are queued again.
+// RaiseBudget sets the budget of a run, which limits its cost. If budget.USD is zero, the run keeps
+// its limit for money. If budget.Tokens is zero, it keeps its limit for tokens. Tasks that have
+// failed because the previous budget was spent are queued again.
 func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error {
 	_, err := c.conn.do(ctx, post(map[string]any{"budget": budget}, false, "v1", "runs", run, "resume"))
 	return err
 }
 
-// Merge merges the change of a task, or all approved changes of a run, in a repository on the
-// coordinator's machine. If the checks take long, the coordinator answers before the merge is done;
-// see [fleet.MergeRunning].
+// Merge merges what a task has changed, or all approved changes of a run, in a repository on the
+// coordinator's machine. If the verify commands, which check the merged files, take long, the
+// coordinator answers before the merge is done; see [fleet.MergeRunning].
 func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "merge")...), "merges")
 }
@@ -185,8 +186,8 @@ func (c *RunClient) Discard(ctx context.Context, run, task string, undo bool) (f
 	return ask[fleet.Review](ctx, c.conn, post(body, false, mergeRoute(run, task, "discard")...), "review")
 }
 
-// mergeRoute returns the parts of the URL path of a request to merge a task's change, to undo the
-// merge, or to discard the change. If task is empty, the request is about the whole run.
+// mergeRoute returns the segments of the URL path of a request to merge a task's change, to undo
+// the merge, or to discard the change. If task is empty, the request is about the whole run.
 func mergeRoute(run, task, action string) []string {
 	if task == "" {
 		return []string{"v1", "runs", run, action}
@@ -199,9 +200,9 @@ func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run, including the labels and tasks that the coordinator has added. It
-// hides the values of the tasks' environment variables, but not references, such as the name of a
-// file that contains the value.
+// Plan returns the plan of a run, including the labels and tasks that the coordinator has added.
+// The result does not contain the values of the tasks' environment variables. It does contain
+// references to such values, for example the name of a file that contains the value.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }
@@ -235,8 +236,8 @@ func (c *RunClient) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostRepo
 }
 
 // Fork starts a run with one task, which continues the conversation and the files of another task.
-// If the run was stored but no process works on it, warning is the reason. If r has no Key, Fork
-// adds one, so that a retry of the request does not start a second run.
+// If the run was stored but no process works on it, the result warning says why. If r has no
+// idempotency key, Fork adds one, so that a retry of the request does not start a second run.
 func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.ForkResult, warning string, err error) {
 	if r.Key == "" {
 		r.Key = rand.Text()
@@ -249,8 +250,8 @@ func (c *RunClient) Fork(ctx context.Context, r fleet.ForkRequest) (made fleet.F
 	return answer.Fork, answer.Warning, err
 }
 
-// Turns returns the turns of a task's conversation: the user's messages and the agent's answers. A
-// fork can continue after any turn.
+// Turns returns the turns of a task's conversation. A turn is a message of the user together with
+// the agent's answer. A fork can continue the conversation after any turn.
 func (c *RunClient) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	return ask[[]fleet.Turn](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "turns"), "turns")
 }
@@ -283,8 +284,8 @@ func (c *RunClient) Changes(ctx context.Context, run, afterID string, limit int)
 	return askAll[PastChanges](ctx, c.conn, get(query, "v1", "runs", run, "changes"), "changes")
 }
 
-// SessionClient lists runs, and reads their documents in the format of gaffer's session protocol.
-// That protocol calls a run a session.
+// SessionClient lists runs, and reads documents about them, such as status.json. These have the
+// format of gaffer's session protocol, which calls a run a session.
 type SessionClient struct{ conn *connection }
 
 // Session describes a run in the list of [SessionClient.List].
@@ -302,8 +303,8 @@ func (c *SessionClient) List(ctx context.Context, q RunQuery) ([]Session, error)
 	return ask[[]Session](ctx, c.conn, get(query, "v1", "sessions"), "sessions")
 }
 
-// Document returns the content of a document about a run. session is the id of the run. name is the
-// name of the document, such as status.json.
+// Document returns the content of a document about a run. The parameter session is the id of the
+// run, and name is the name of the document, such as status.json.
 func (c *SessionClient) Document(ctx context.Context, session, name string) ([]byte, error) {
 	return c.conn.do(ctx, get(nil, "v1", "sessions", session, name))
 }

@@ -23,14 +23,15 @@ type StreamQuery struct {
 	Seen    bool   // also send updates of the type Seen
 }
 
-// Seen is the type of an [Update] that says when agents sent their last heartbeats. Its Change is a
-// JSON object that maps the ids of agents to times. It may leave out agents whose time has not
-// changed since the previous update of this type. Updates of this type have no ids.
+// Seen is the type of an [Update] that says when agents sent their last heartbeats. The field
+// Change of such an update is a JSON object that maps the ids of agents to times. It may leave out
+// agents whose time has not changed since the previous update of this type. Updates of this type
+// have no ids.
 const Seen = "seen"
 
-// Change is an update of the stream, a gap in the stream, or both.
+// Change is an update of the event stream, a report that updates may be missing, or both.
 type Change struct {
-	ID string // id of the change, for StreamQuery.After; empty if none was sent
+	ID string // id of the change, for StreamQuery.After; empty if the coordinator sent no id
 
 	// Gap reports that changes may be missing before this one. A caller that keeps a copy of the
 	// coordinator's state has to fetch that state again. A gap that is known before the next update
@@ -110,7 +111,7 @@ func (s *stream) connect(ctx context.Context, q call) error {
 }
 
 // connection opens a connection to one address, and handles messages until the connection ends. It
-// returns the reason of the end.
+// returns the reason why the connection ended.
 func (s *stream) connection(ctx context.Context, to *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -168,14 +169,15 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 
 // handle passes the change in a message to the caller's function s.visit. If the message shows that
 // changes are missing, handle also reports a gap. It skips a change that has already arrived on an
-// earlier connection. fresh says whether the message is the first of its connection.
+// earlier connection. The parameter fresh says whether the message is the first of its connection.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestWait)
 	}
 	gap := false
 	if fresh {
-		// After a reconnect, changes are missing if no id is known from which to continue.
+		// After a reconnect, the stream continues after the last change whose id is known. If no id
+		// is known, changes may be missing.
 		gap = s.connected > 0 && s.last == ""
 		s.connected, s.moved = s.connected+1, false
 	}
@@ -204,9 +206,9 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.visit(change)
 }
 
-// hello handles the first message of a connection. Its id is that of the change after which the
-// coordinator continues the stream. If this is not the change that the client has requested,
-// changes are missing between the two, and hello reports a gap.
+// hello handles the first message of a connection. The id of this message is the id of the change
+// after which the coordinator continues the stream. If the client has requested a different change,
+// changes may be missing between the two, so hello reports a gap.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -228,8 +230,9 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.visit(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap calls s.visit with a separate Change that reports a gap. It does nothing if gap is
-// false. id is the id of the message that shows the gap.
+// reportGap calls s.visit with a separate Change that reports a gap: changes may be missing. It
+// does nothing if the parameter gap is false. The parameter id is the id of the message that shows
+// the gap.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil

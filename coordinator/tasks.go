@@ -8,8 +8,8 @@ import (
 // TaskClient queues, claims and ends tasks.
 type TaskClient struct{ conn *connection }
 
-// TaskQuery selects tasks. Its zero value selects all tasks, of which a gaffer server returns at
-// most 10,000.
+// TaskQuery selects tasks. Its zero value selects all tasks. A gaffer server then returns at most
+// 10,000 tasks.
 type TaskQuery struct {
 	ChannelID, ChainID, AgentID string
 	Status                      TaskStatus
@@ -33,8 +33,9 @@ func (c *TaskClient) Add(ctx context.Context, t NewTask) (Task, error) {
 	return ask[Task](ctx, c.conn, post(t, false, "v1", "tasks"), "task")
 }
 
-// Claim claims a task of a channel. If no task can start now, Claim returns an error that wraps an
-// [*Error] with the code [NoTasks]. The request is retried only if it has an idempotency key.
+// Claim claims a task of a channel, which is a named queue of tasks. If no task can start now,
+// Claim returns an error that wraps an [*Error] with the code [NoTasks]. The request is retried
+// only if it has an idempotency key.
 func (c *TaskClient) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c.conn, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
@@ -57,10 +58,10 @@ func (c *TaskClient) AddInput(ctx context.Context, n NewInput) (Input, error) {
 	return ask[Input](ctx, c.conn, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
 }
 
-// ClaimInput claims the next input that a user has sent to the agent of a task. If there is none,
-// ClaimInput returns an error that wraps an [*Error] with the code [NoInputs]. The request is never
-// retried: the coordinator delivers each input only once, so a retry after a lost answer would
-// return the input that follows the lost one.
+// ClaimInput claims the next input (text or keystrokes) that a user has sent to the agent of a
+// task. If there is none, ClaimInput returns an error that wraps an [*Error] with the code
+// [NoInputs]. The request is never retried: the coordinator delivers each input only once, so a
+// retry after a lost answer would return the input that follows the lost one.
 func (c *TaskClient) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c.conn, post(body, false, "v1", "tasks", "inputs", "claim"), "input")

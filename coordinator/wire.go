@@ -35,8 +35,8 @@ type Agent struct {
 // WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The values of WorkerStatus, and the times that they depend on: a worker sends a heartbeat every
-// BeatEvery, and counts as offline if it has sent none for OfflineAfter.
+// The values of WorkerStatus, and the durations that they depend on. A worker sends a heartbeat
+// every BeatEvery. It counts as offline if it has sent none for OfflineAfter.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -94,7 +94,7 @@ type Chain struct {
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // checked but not stored: the tasks determine the status
+	Status      TaskStatus `json:"status,omitempty"` // must be valid but is not stored: the status is computed from those of the tasks
 }
 
 // Task is one piece of work.
@@ -110,8 +110,9 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
-	// SessionToken is set only if Type is SessionRequest. When the agent has started the requested
-	// session, it sends an event of the type SessionStarted with this token.
+	// SessionToken is a secret, and is set only if Type is SessionRequest, which asks the agent to
+	// start a session. When the agent has started it, the agent sends an event of the type
+	// SessionStarted with this token.
 	SessionToken string     `json:"agent_session_request_token,omitempty"`
 	CreatedAt    time.Time  `json:"created_at"`
 	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
@@ -138,8 +139,8 @@ const (
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks an agent of a channel to start a session of Claude. The caller must set ChannelID
-// or ChannelName.
+// NewSession is a request that an agent starts a session of Claude. The agent must be one that
+// takes tasks from a certain channel. The caller must set ChannelID or ChannelName.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
@@ -167,8 +168,9 @@ type Notification struct {
 // session of Claude. Such an agent reports this value as the member "state" of Agent.Meta.
 const SetupWaiting = "setup_waiting"
 
-// NewTask describes a task to queue. If ChainID is set and Sequence is 0, the task is appended to
-// the chain. If the chain has a channel, ChannelID may be empty.
+// NewTask describes a task to queue. If ChainID is set and Sequence is 0, the task becomes the last
+// one of that chain, which is a sequence of tasks. If the chain has a channel, ChannelID may be
+// empty.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`
@@ -180,7 +182,8 @@ type NewTask struct {
 	ExecutionMode string `json:"execution_mode,omitempty"`
 }
 
-// Claim requests a task from a channel. The caller must set Channel, which is a name, or ChannelID.
+// Claim requests a task from a channel. The caller must set Channel, which is the name of the
+// channel, or ChannelID.
 type Claim struct {
 	AgentID        string `json:"agent_id"`
 	Channel        string `json:"channel,omitempty"`
@@ -208,7 +211,8 @@ type Input struct {
 	ClaimedAt *time.Time `json:"claimed_at,omitempty"`
 }
 
-// NewInput describes an input to queue for the agent of a task. An empty Kind means text.
+// NewInput describes an input (text or keystrokes) to queue for the agent of a task. An empty Kind
+// means text.
 type NewInput struct {
 	TaskID         string `json:"task_id"`
 	AgentID        string `json:"agent_id,omitempty"`
@@ -254,7 +258,7 @@ type Dashboard struct {
 type Update struct {
 	// Type is the kind of the changed object: agents, tasks, channels (also for a chain), inputs or
 	// events. A gaffer server also sends runs, attempts, questions, reviews, messages, lanes
-	// (paused agent accounts) and [Seen].
+	// (paused agent accounts and reached cost limits) and [Seen].
 	Type   string          `json:"type"`
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // the changed object; empty if it is a chain

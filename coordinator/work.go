@@ -55,11 +55,12 @@ type HeldWork struct {
 }
 
 // WorkNow says what an agent is doing. An empty State means that nothing has changed since the last
-// heartbeat. Two fields of Progress are never set. AgeMS replaces Said, because the clocks of two
-// machines differ. The coordinator does not need LogFrom, because it has its own copy of the log.
+// heartbeat. Two fields of the embedded Progress are never set:
+//   - Said is replaced by AgeMS, because the clocks of two machines differ.
+//   - LogFrom is not needed, because the coordinator has its own copy of the log.
 type WorkNow struct {
 	fleet.Progress
-	AgeMS int64 `json:"age_ms,omitempty"` // age of Progress.Doing, in milliseconds
+	AgeMS int64 `json:"age_ms,omitempty"` // how long ago the agent reported Progress.Doing, in milliseconds
 }
 
 // Amount is an amount of money and tokens: a cost, or the limit of a cost.
@@ -84,8 +85,8 @@ type WorkOrder struct {
 	// The coordinator sends them again until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	// Interrupt can be true only if Stop is set. It means that the worker must end only the agent's
-	// current turn, so that the conversation can be continued. If the agent program does not
-	// support this, the worker ends the agent.
+	// current turn, which is its work on the last message, so that the conversation can be
+	// continued. If the agent program does not support this, the worker ends the agent.
 	Interrupt bool `json:"interrupt,omitempty"`
 	// Limit is what the attempt may spend in total, including what it has already spent. Zero means
 	// no limit. The limit changes when other attempts spend money or tokens of the same budget.
@@ -112,8 +113,8 @@ type WorkClaim struct {
 	// Accounts are the user's accounts of agent programs that the worker can use. The accounts of
 	// each agent are in the order in which they should be used.
 	Accounts []WorkAccount `json:"accounts,omitempty"`
-	// Fallbacks says that the worker can use a task's fallbacks: the agents that continue the task
-	// while its own agent is rate limited.
+	// Fallbacks reports whether the worker supports fallback agents. A task's fallback agents
+	// continue the task while its own agent is rate limited.
 	Fallbacks bool `json:"fallbacks,omitempty"`
 }
 
@@ -168,9 +169,9 @@ type WorkTask struct {
 	Spec  json.RawMessage `json:"spec"` // the task as it is in the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
-	// SentBack reports that a user has reviewed the task's change and sent it back to the agent.
-	// When the attempt ends, the worker must then send the agent's complete last message in
-	// WorkFinish.Answer.
+	// SentBack reports whether a user has reviewed the task's change and sent it back to the agent.
+	// If so, the worker must send the agent's complete last message in WorkFinish.Answer when the
+	// attempt ends.
 	SentBack bool `json:"sent_back,omitempty"`
 }
 
@@ -192,8 +193,9 @@ type WorkBefore struct {
 	Class   fleet.Class `json:"class,omitempty"`
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
-	// Account and Fallback are those of the previous attempt, as in WorkAttempt. Diff is what that
-	// attempt has changed. It is set only if a different agent or model continues the task.
+	// Account and Fallback are the account and the fallback agent that the previous attempt used;
+	// see WorkAttempt. Diff describes what that attempt has changed. Diff is set only if a
+	// different agent or model continues the task.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
@@ -215,7 +217,7 @@ type WorkFinish struct {
 	Delivered []string `json:"delivered,omitempty"`   // ids of the user's messages that the agent program has received
 }
 
-// Turned is the coordinator's answer to a [WorkTurn]. Work is the next task. It is nil if the
+// Turned is the coordinator's answer to a [WorkTurn]. Work is the next task. Work is nil if the
 // WorkTurn claims no task, or if no task can start now.
 type Turned struct {
 	Outcome WorkOutcome `json:"outcome"`
@@ -281,8 +283,8 @@ const (
 )
 
 // LogGap is the error code for a [LogPiece] that begins after the end of the stored log, so that
-// bytes between the two are missing. Error.Offset is the end of the stored log: the worker must
-// continue from there.
+// bytes between the two are missing. Error.Offset is the length of the stored log. The worker must
+// send the output from this offset on.
 const LogGap = "log_gap"
 
 // WorkClient sends the requests of gaffer's workers.
@@ -307,7 +309,7 @@ func (c *WorkClient) Turn(ctx context.Context, t WorkTurn) (Turned, error) {
 }
 
 // Ask asks the user a question, and returns the id of the question. The request is retried only if
-// the question has a Ref.
+// the question has a Ref, which serves as idempotency key.
 func (c *WorkClient) Ask(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c.conn, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
@@ -324,10 +326,12 @@ func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c.conn, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// Wait waits for a change that concerns the worker and has a higher sequence number than cursor. It
-// also returns when the coordinator's timeout has passed. If the coordinator does not have all
-// changes after cursor, Wait returns at once, with Wake and Attend set. A new worker, which knows
-// no sequence number yet, passes -1, and Wait returns at once too.
+// Wait waits for a change that concerns the worker and has a sequence number higher than the
+// parameter cursor. It also returns when the coordinator's timeout has passed. In two cases it
+// returns at once:
+//   - The coordinator does not have all changes after cursor. Wait then sets Wake and Attend in the
+//     result.
+//   - The caller passes the cursor -1, because the worker is new and knows no sequence number yet.
 func (c *WorkClient) Wait(ctx context.Context, worker string, cursor int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(cursor, 10)}}
 	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")

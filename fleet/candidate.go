@@ -6,7 +6,7 @@ import (
 )
 
 // Candidate describes one of several agents that work on the same task in competition, and the
-// result of its work.
+// result of its work. Each candidate has its own task in the run.
 type Candidate struct {
 	Task    string `json:"task"` // id of this candidate's task in the run
 	Agent   string `json:"agent"`
@@ -15,7 +15,7 @@ type Candidate struct {
 	Outcome string `json:"outcome,omitempty"` // why the task or its last attempt failed or was cancelled, such as timeout
 	Branch  string `json:"branch,omitempty"`
 
-	Checks   int   `json:"checks"` // number of verify commands that were executed
+	Checks   int   `json:"checks"` // number of executed verify commands, which check the work
 	Passed   int   `json:"passed"`
 	Files    int   `json:"files"` // number of changed files
 	Added    int   `json:"added"`
@@ -42,8 +42,8 @@ func CandidateOf(t Task) Candidate {
 	c := Candidate{Task: t.ID, Agent: t.Agent, Model: t.Model, Status: t.Status, Outcome: t.Outcome, Branch: t.Branch}
 	if a := t.Attempt; a != nil {
 		c.Spent, c.WorkedMS, c.Summary = t.Spent, max(t.WorkedMS, a.WorkedMS), a.Summary
-		// Add the cost of the last attempt if t.Spent lacks it: the attempt has not ended, or an
-		// old version of gaffer has stored no cost for the task.
+		// Add the cost of the last attempt if t.Spent does not contain it. This is so if the
+		// attempt has not ended, or if an old version of gaffer has stored no cost for the task.
 		if a.Ended.IsZero() || c.Spent == (Cost{}) {
 			c.Spent.USD, c.Spent.Tokens = c.Spent.USD+a.Spent.USD, c.Spent.Tokens+a.Spent.Tokens
 		}
@@ -55,7 +55,8 @@ func CandidateOf(t Task) Candidate {
 	return c
 }
 
-// Comparison has the results of all candidates of a task, to show them side by side.
+// Comparison has the results of all candidates, to show them side by side. Candidates are agents
+// that work on the same task in competition. A separate task chooses one of them.
 type Comparison struct {
 	Run        string      `json:"run"`
 	Task       string      `json:"task"`             // id of the task that chooses one candidate
@@ -66,9 +67,9 @@ type Comparison struct {
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare returns the results of all candidates of a task. id is the id of the task that chooses
-// among the candidates, or of the task of one candidate. Compare returns false if the run has no
-// such task, or if there are no candidates.
+// Compare returns the results of all candidates: agents that work on the same task in competition.
+// The parameter id is the id of the task that chooses one of them, or of the task of one candidate.
+// Compare returns false if the run has no such task, or if there are no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -92,8 +93,9 @@ func (r Run) Compare(id string) (Comparison, bool) {
 	return c, true
 }
 
-// Picked returns the id of the candidate's task that t has chosen, and the reason. Both are empty
-// if t has not chosen yet, or is not a task that chooses among candidates.
+// Picked returns the choice of a task that chooses one of several competing agents, the candidates:
+// the id of the chosen candidate's task, and the reason. Both are empty if t has not chosen yet, or
+// is not such a task.
 func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
@@ -101,9 +103,9 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn finds the id of the chosen candidate, and the reason, in the output of a task that
-// chooses among candidates. If several lines name a candidate, the last line counts. If no line
-// does, both results are empty.
+// PickedIn reads the output of a task that chooses one of several competing agents, the candidates.
+// It returns the id of the chosen candidate's task, and the reason. If several lines of the output
+// name a candidate, the last of these lines counts. If none does, both results are empty.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {

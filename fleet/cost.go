@@ -32,7 +32,7 @@ func CostGroupings() []CostGrouping {
 type CostQuery struct {
 	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // start of the period of time; zero means no limit
-	Until   time.Time // end of the period, which excludes this time; zero means no limit
+	Until   time.Time // end of the period, exclusive; zero means no limit
 	By      CostGrouping
 	Zone    *time.Location // time zone that determines when a day begins; nil means UTC
 }
@@ -56,8 +56,8 @@ type CostReport struct {
 	// The run that has spent the largest part of its budget comes first.
 	Budgets []RunBudget `json:"budgets"`
 	// Limits has the limits that the user has set for the cost of a day or a month, with the
-	// amounts spent in the current day and month. It does not depend on the period and project of
-	// the report.
+	// amounts spent in the current day and month. These are the same whatever period and project
+	// the report is about.
 	Limits []CostLimit `json:"limits,omitempty"`
 }
 
@@ -72,15 +72,15 @@ type CostRow struct {
 	Status   Status   `json:"status,omitempty"`  // status of the run; empty if the group is not a run
 	Attempts int      `json:"attempts"`
 	Running  int      `json:"running,omitempty"` // number of running attempts
-	USD      *float64 `json:"usd"`               // sum of the known costs; null if the cost of no attempt is known
+	USD      *float64 `json:"usd"`               // sum of the known costs; null if no attempt has a known cost
 	Unknown  int      `json:"unknown,omitempty"` // number of attempts whose cost is unknown
 	Tokens   int64    `json:"tokens"`            // input and output tokens
-	// Input and Output are the two parts of Tokens, and Cached is a part of Input. Attempts that
-	// have reported only a total are not included.
+	// Input and Output are the two parts of Tokens, and Cached is a part of Input. They do not
+	// include attempts that have reported only a total number of tokens.
 	Input     int64 `json:"input"`
 	Output    int64 `json:"output"`
 	Cached    int64 `json:"cached"`
-	Uncounted int   `json:"uncounted,omitempty"` // number of attempts whose input and output tokens are unknown
+	Uncounted int   `json:"uncounted,omitempty"` // number of attempts with unknown Input and Output
 }
 
 // RunBudget is the budget of a run, and what the run has spent. Spent includes running attempts,

@@ -35,8 +35,8 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	StartedBy  string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
-	Team       string    `json:"team,omitempty"`       // id of the team session, if a team of agents executes the run
+	StartedBy  string    `json:"started_by,omitempty"` // "schedule NAME", or "source NAME" for an issue tracker; empty if a user started it
+	Team       string    `json:"team,omitempty"`       // if a team of agents executes the run: id of the team's session
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no further task of the run starts; empty if tasks may start
 	Counts     Counts    `json:"counts"`
@@ -52,9 +52,10 @@ type Run struct {
 	Lanes      []Lane    `json:"lanes,omitempty"`     // paused agent accounts, and reached cost limits of the user
 }
 
-// Paused returns the lanes that prevent unfinished tasks of the run from starting at the time now.
-// A reached cost limit of the user prevents all tasks. Paused accounts prevent a task only if all
-// accounts of its agent and all its fallback agents are paused.
+// Paused returns the lanes (paused agent accounts and reached cost limits of the user) that prevent
+// unfinished tasks of the run from starting at the time now. A reached cost limit prevents all
+// tasks. Paused accounts prevent a task only if all accounts of its agent and of its fallback
+// agents are paused.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	held := map[string]bool{} // agents whose accounts are all paused
 	for _, l := range r.Lanes {
@@ -105,12 +106,13 @@ func (c Cost) Share(limit Cost) (share float64) {
 	return share
 }
 
-// Owner describes the gaffer process that works on a run. Alive is false if the process has died.
+// Owner describes the gaffer process that works on a run. Alive reports whether that process is
+// running on this machine.
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
 	Alive bool `json:"alive,omitempty"`
 	// Gone reports that the run has not ended but no process works on it. Only the machine that
-	// worked on the run can know this. On other machines neither Alive nor Gone is set.
+	// worked on the run can know this. On other machines, Alive and Gone are both false.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -148,9 +150,8 @@ type Task struct {
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
 	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
 	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
-	// NoWorker is the reason why a task that is ready to start cannot be taken by any online worker
-	// of a server. It is empty if a worker can take the task, or if the task does not wait for the
-	// workers of a server.
+	// NoWorker is set if the task is ready to start and waits for the workers of a server, but none
+	// of the online workers can take it. NoWorker is the reason.
 	NoWorker string `json:"no_worker,omitempty"`
 	Worktree string `json:"worktree,omitempty"`
 	Branch   string `json:"branch,omitempty"`
@@ -161,7 +162,7 @@ type Task struct {
 	// candidates.
 	Candidate  string    `json:"candidate_of,omitempty"`
 	Candidates []string  `json:"candidates,omitempty"`
-	Fork       *Fork     `json:"forked_from,omitempty"` // from which task this task was forked; nil if it was not
+	Fork       *Fork     `json:"forked_from,omitempty"` // the task whose conversation this task continues; nil if none
 	Session    string    `json:"session,omitempty"`     // name of the tmux session that shows the agent; empty if none
 	Prompt     string    `json:"prompt,omitempty"`      // servers leave it out unless a single task is requested
 	Attempt    *Attempt  `json:"attempt,omitempty"`     // the running attempt; if none is running, the last one
@@ -195,7 +196,7 @@ type Attempt struct {
 	Spent   Cost      `json:"spent,omitzero"`
 	Context Context   `json:"context,omitzero"`
 	// WaitedMS is how long the agent has waited for the user, in all waits that have ended.
-	// WaitingSince is when the current wait began. It is zero if the agent does not wait now. All
+	// WaitingSince is when the current wait began, and zero if the agent does not wait now. All
 	// other time of the attempt counts as working time.
 	WorkedMS     int64     `json:"worked_ms,omitempty"` // set only if the attempt has ended
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
@@ -228,7 +229,7 @@ type LogQuery struct {
 	Follow  bool // also return new output, until the task or the attempt has ended
 }
 
-// Check is a verify command and its result.
+// Check is a verify command, which checks the work of an agent, and its result.
 type Check struct {
 	Command string `json:"command"`
 	OK      bool   `json:"ok"`
@@ -272,8 +273,9 @@ type Answered struct {
 	Closed bool   `json:"closed,omitempty"` // the question was answered, or the agent no longer waits for an answer
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request for permission was denied; Answer is the reason
-	// By says who answered: the name of a user, "rule RULE", "grant RULE", "policy POLICY" or
-	// [AnsweredByDeadline]. It is empty if the question was not answered.
+	// By says who answered: the name of a user, "rule RULE" for a permission rule of the task,
+	// "grant RULE" for a rule that a user has made with an earlier answer, "policy POLICY" for the
+	// policy of the task, or [AnsweredByDeadline]. It is empty if the question was not answered.
 	By string `json:"by,omitempty"`
 }
 
@@ -330,7 +332,8 @@ type Question struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
-// GrantScope says which later requests are also decided by the answer to a request for permission.
+// GrantScope says for which requests the user's answer to a request for permission holds: only for
+// this request, or also for certain later requests.
 type GrantScope string
 
 // The values of GrantScope.
@@ -341,23 +344,27 @@ const (
 	GrantAlways GrantScope = "always" // for all runs, until the user removes the rule
 )
 
-// Grant is a rule that a user has made by answering a question.
+// Grant is a rule that a user has made by answering a request for permission. The rule allows or
+// denies later requests.
 type Grant struct {
 	ID    string     `json:"id"`
 	Rule  string     `json:"rule"`
 	Deny  bool       `json:"deny,omitempty"` // the rule denies requests; if false, it allows them
 	Scope GrantScope `json:"scope"`
-	Run   string     `json:"run,omitempty"`  // empty if Scope is GrantAlways
-	Task  string     `json:"task,omitempty"` // set only if Scope is GrantTask
+	Run   string     `json:"run,omitempty"`  // id of the run; empty if Scope is GrantAlways
+	Task  string     `json:"task,omitempty"` // id of the task; set only if Scope is GrantTask
 	By    string     `json:"by"`
 	Made  time.Time  `json:"made"`
 }
 
-// Choose converts the text that a user has typed into an answer. A number selects the option with
-// that number, counted from 1. Any other text is itself the answer. A number is also treated as a
-// text if it is in double quotes, if it is the text of an option, or if the question has no
-// options. If no option has the number, Choose returns a [*NoOptionError], because the user has
-// probably made a typing mistake.
+// Choose converts the text that a user has typed into an answer:
+//   - The text of an option, or a text that is not a number, is itself the answer.
+//   - If the question has no options, a number is itself the answer too.
+//   - A number in double quotes stands for the number itself. Choose removes the quotes.
+//   - Any other number selects the option with that number, counted from 1.
+//
+// If no option has the number, Choose returns a [*NoOptionError], because the user has probably
+// made a typing mistake.
 func (q Question) Choose(typed string) (string, error) {
 	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
 		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
@@ -395,10 +402,10 @@ func (e *NoOptionError) Error() string {
 func (*NoOptionError) Usage() bool { return true }
 
 // QuestionName returns the name by which users know a question, for example in 'gaffer answer'. For
-// a question of a task, the name is SHORT-RUN/TASK, such as 4cebc8bf/api. For other questions, run
-// is empty, and task is the name of the agent that asks, which is also the name of the question.
-// Two open questions of one task or agent have the same name, and 'gaffer answer' answers the older
-// one first.
+// a question of a task, the name is SHORT-RUN/TASK, such as 4cebc8bf/api. For a question of an
+// agent without a task, the parameter run is empty, and task is the agent's name. QuestionName then
+// returns the agent's name. Two open questions of one task or agent have the same name. The command
+// 'gaffer answer' answers the older one first.
 func QuestionName(run, task string) string {
 	if run == "" {
 		// If an agent of a task has asked through gaffer's MCP server, run is empty and task has
@@ -438,12 +445,13 @@ func (l Lane) Agent() string {
 	return agent
 }
 
-// BudgetLane is the prefix of Lane.Name if the lane is not an agent account but a cost limit of the
-// user: budget:day or budget:month. While the limit is reached, no agent is started, and
-// Lane.Reason is a sentence that explains this to the user.
+// BudgetLane is the prefix of Lane.Name if the lane is not a paused agent account but a reached
+// cost limit of the user. The name is then budget:day or budget:month. While the limit is reached,
+// no agent is started, and Lane.Reason is a sentence that explains this to the user.
 const BudgetLane = "budget:"
 
-// Budget reports whether the lane is a cost limit of the user, and not an agent account.
+// Budget reports whether the lane is a reached cost limit of the user, and not a paused agent
+// account.
 func (l Lane) Budget() bool { return strings.HasPrefix(l.Name, BudgetLane) }
 
 // Add adds one to the number of tasks with status s and to the total.
@@ -470,7 +478,7 @@ func (c *Counts) Count(s Status, delta int) {
 }
 
 // Merge returns the runs of both lists, sorted by the time of their creation, the latest first. If
-// a run of the same id is in both lists, Merge returns the one in runs.
+// both lists contain a run with the same id, Merge returns the one from the parameter runs.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

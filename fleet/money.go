@@ -12,8 +12,9 @@ func Money(usd float64) string {
 	return moneyText(micro, moneyDigits(micro))
 }
 
-// MoneyOf returns how much of a limit was spent, such as "$0.0047 of $0.0020". If the two
-// amounts differ but would be rounded to the same number, the spent amount gets more decimals.
+// MoneyOf returns a text that says how much of a limit was spent, such as "$0.0047 of $0.0020". If
+// the two amounts differ but would be rounded to the same number, the spent amount gets more
+// decimals.
 func MoneyOf(spent, limit float64) string {
 	s, l := microUSD(spent), microUSD(limit)
 	most := moneyText(l, moneyDigits(l))
@@ -34,7 +35,8 @@ func microUSD(usd float64) int64 {
 }
 
 // moneyDigits returns the number of decimals with which an amount is shown: more than two if the
-// amount is below $0.10 and not a whole number of cents. micro is in millionths of a dollar.
+// amount is below $0.10 and not a whole number of cents. The parameter micro is the amount in
+// millionths of a dollar.
 func moneyDigits(micro int64) int {
 	small := micro
 	if small < 0 {

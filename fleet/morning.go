@@ -2,7 +2,8 @@ package fleet
 
 import "time"
 
-// MorningQuery selects the project and the period of a morning report.
+// MorningQuery selects the project and the period of a morning report, which tells a user what
+// happened while the user was away.
 type MorningQuery struct {
 	Project string    // path or name of the project to report on; empty means all projects
 	Since   time.Time // start of the period
@@ -16,10 +17,10 @@ func MorningStart(now time.Time) time.Time {
 }
 
 // MorningReport says what has happened to tasks since the time Since, for a user who was away. A
-// task is in at most one of the lists of tasks. A task that ended before Since is left out, unless
-// its change was merged or discarded after Since. Tasks that only merge branches are left out too.
-// If several agents have worked on the same task in competition, the report has only one task for
-// them.
+// task is in at most one of the lists Merged to Skipped. A task that ended before Since is left
+// out, unless its change was merged or discarded after Since. Tasks that only merge branches are
+// left out too. If several agents have worked on the same task in competition, the report has only
+// one task for them.
 type MorningReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"` // when the report was made
@@ -37,14 +38,16 @@ type MorningReport struct {
 	// after Since. The latest run comes first.
 	Runs      []MorningRun      `json:"runs"`
 	Questions []MorningQuestion `json:"questions"`
-	// Accounts has the accounts of the attempts that started at or after Since, and the accounts
-	// that are paused now. It is sorted by name.
+	// Accounts lists the user's accounts at model providers: those used by attempts that started at
+	// or after Since, and those that gaffer has paused now, for example because of a rate limit. It
+	// is sorted by name.
 	Accounts []MorningAccount `json:"accounts"`
-	// NotStarted has the planned times of schedules at which no run was started, earliest first.
+	// NotStarted has the planned times at which a schedule started no run, earliest first.
 	NotStarted []MorningFire `json:"not_started"`
 }
 
-// MorningFire is a planned time of a schedule at which no run was started.
+// MorningFire is a planned time at which a schedule started no run. A schedule starts runs of a
+// plan at regular times.
 type MorningFire struct {
 	Schedule string    `json:"schedule"` // name of the schedule
 	Planned  time.Time `json:"planned"`
@@ -63,9 +66,9 @@ type MorningTask struct {
 	Agent   string      `json:"agent,omitempty"`
 	Status  Status      `json:"status"`
 	Class   string      `json:"class,omitempty"`  // failure class of a failed task, such as timeout
-	Why     string      `json:"why,omitempty"`    // one line of text; the lists of MorningReport say what it means
+	Why     string      `json:"why,omitempty"`    // one line; its meaning depends on the list of MorningReport in which the task is
 	Into    string      `json:"into,omitempty"`   // target branch of the change
-	Review  ReviewState `json:"review,omitempty"` // state of the review, if there is one
+	Review  ReviewState `json:"review,omitempty"` // state of the user's review of the change; empty if there is no review
 	Changed int         `json:"changed,omitempty"`
 	Added   int         `json:"added,omitempty"` // number of added lines
 	Removed int         `json:"removed,omitempty"`
@@ -75,8 +78,8 @@ type MorningTask struct {
 	At      time.Time   `json:"at,omitzero"` // when the task ended, or its change was merged or discarded; zero if it has not ended
 }
 
-// SourceItem is the item of an external source from which a task was made, such as an issue of an
-// issue tracker.
+// SourceItem identifies an entry of an external source of tasks, for example an issue of an issue
+// tracker. gaffer has made a task from this entry.
 type SourceItem struct {
 	Source string `json:"source"`
 	ID     string `json:"id"`
@@ -90,7 +93,7 @@ type MorningRun struct {
 	Name      string    `json:"name,omitempty"`
 	Project   string    `json:"project,omitempty"`
 	Status    Status    `json:"status"`
-	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME"; empty if a user started the run
+	StartedBy string    `json:"started_by,omitempty"` // "schedule NAME" or "source NAME" (such as an issue tracker); empty if started by a user
 	Stopping  string    `json:"stopping,omitempty"`   // why no further task of the run starts; empty if tasks may start
 	Counts    Counts    `json:"counts"`
 	Cost      CostRow   `json:"cost"` // cost of the attempts that started at or after MorningReport.Since
@@ -98,10 +101,10 @@ type MorningRun struct {
 	Ended     time.Time `json:"ended,omitzero"`
 }
 
-// MorningQuestion counts similar questions of agents: the values of By, Tool, Denied and Open hold
-// for all of them.
+// MorningQuestion counts the questions of agents that have the same values of By, Tool, Denied and
+// Open.
 type MorningQuestion struct {
-	By      string `json:"by"`             // who answered, as in Answered.By; empty if nobody did
+	By      string `json:"by"`             // who answered the questions, as in Answered.By; empty if nobody did
 	Tool    string `json:"tool,omitempty"` // tool that the agents asked permission for; empty for other questions
 	Denied  bool   `json:"denied,omitempty"`
 	Open    bool   `json:"open,omitempty"` // the questions still wait for an answer
@@ -112,12 +115,13 @@ type MorningQuestion struct {
 	Task    string `json:"task"`
 }
 
-// MorningAccount counts the attempts that used one account of an agent. If an agent has no list of
-// accounts, its attempts are counted under the name of the agent.
+// MorningAccount counts the attempts that used one of the user's accounts at a model provider. If
+// the user has configured no accounts for an agent, the attempts of this agent are counted under
+// its name.
 type MorningAccount struct {
 	Name     string    `json:"name"`
 	Attempts int       `json:"attempts"`
 	USD      *float64  `json:"usd"`               // cost of the attempts; null if none has reported a cost
 	Limited  int       `json:"limited,omitempty"` // number of attempts that ended because of the account's rate limit
-	Until    time.Time `json:"until,omitzero"`    // end of the pause, if the account is paused now
+	Until    time.Time `json:"until,omitzero"`    // when the pause ends, if gaffer has paused the account now
 }

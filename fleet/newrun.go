@@ -11,7 +11,8 @@ type RunForm struct {
 	// Candidates are the agents that work on each prompt, as AGENT or AGENT:MODEL. Empty means that
 	// all of them are the agent named by Agent. Candidates is used only if BestOf is set.
 	Candidates []string `json:"candidates,omitempty"`
-	// Pick says who picks one of the agents' results: user, checks or judge. It is used only if
+	// Pick says who picks one result if several agents work on the same prompt: the user ("user"),
+	// gaffer by checks of the results ("checks"), or another agent ("judge"). Pick is used only if
 	// BestOf is set.
 	Pick      string   `json:"pick,omitempty"`
 	Verify    []string `json:"verify,omitempty"`
@@ -26,7 +27,8 @@ type RunForm struct {
 	Questions string   `json:"questions,omitempty"` // policy for agents' questions: ask (default), rules, allow or deny
 }
 
-// RunDraft is a run that a user is about to start: a form, or the text of a plan.
+// RunDraft is a run that a user is about to start. It consists of either a form with prompts and
+// settings, or the text of a plan.
 type RunDraft struct {
 	// Project is the path of a project on the server's machine or, if Workers is set, the name of a
 	// project.
@@ -52,9 +54,9 @@ const (
 	FindingMissing = "missing" // the machine or the workers lack something that the plan needs
 )
 
-// PlanFinding is a problem of a plan or of the machine that would execute the plan. File, Line and
-// Column are the position of the problem in the plan. Line and Column start at 1, and are 0 if they
-// are unknown.
+// PlanFinding is a problem of a plan, or of the machine or the workers that would execute the plan.
+// File, Line and Column are the position of the problem in the plan. Line and Column start at 1,
+// and are 0 if they are unknown.
 type PlanFinding struct {
 	Severity string `json:"severity"`
 	File     string `json:"file,omitempty"` // file that Line and Column refer to; empty means the plan's own file
@@ -77,15 +79,15 @@ type PlanTask struct {
 
 // PlanCheck is the result of checking a RunDraft.
 type PlanCheck struct {
-	Valid    bool          `json:"valid"` // the plan has no problems
+	Valid    bool          `json:"valid"` // no finding has the severity FindingProblem
 	Ready    bool          `json:"ready"` // the plan is valid and can be executed now
 	Name     string        `json:"name,omitempty"`
 	Findings []PlanFinding `json:"findings"`
 	Tasks    []PlanTask    `json:"tasks"`
-	Text     string        `json:"text,omitempty"`     // the form as a plan file; set only if the draft is a form
-	Command  string        `json:"command,omitempty"`  // equivalent 'gaffer run' command; set only if the draft is a form
-	Form     *RunForm      `json:"form,omitempty"`     // a form that means the same as the draft's text; nil if there is none
-	FormWhy  string        `json:"form_why,omitempty"` // why a form cannot express the plan
+	Text     string        `json:"text,omitempty"`     // plan text that means the same as RunDraft.Form; empty if RunDraft.Form is nil
+	Command  string        `json:"command,omitempty"`  // 'gaffer run' command that does the same as RunDraft.Form; empty without such a form
+	Form     *RunForm      `json:"form,omitempty"`     // form that does the same as the plan in RunDraft.Text; nil if there is none
+	FormWhy  string        `json:"form_why,omitempty"` // why no form can do the same as the plan; empty if one can
 }
 
 // PlanText is the text of a plan that a user can edit to start a new run. It comes from a plan
@@ -93,9 +95,9 @@ type PlanCheck struct {
 type PlanText struct {
 	Text  string   `json:"text"`
 	File  string   `json:"file,omitempty"`
-	Notes []string `json:"notes,omitempty"` // sentences that say what was left out of the text
+	Notes []string `json:"notes,omitempty"` // for users: sentences that say what gaffer has left out of the plan's text
 
-	Project string `json:"project,omitempty"` // project of the file or of the earlier run; see RunDraft.Project
+	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run, in the same form as RunDraft.Project
 	Workers bool   `json:"workers,omitempty"`
 	On      string `json:"on,omitempty"`
 }
@@ -126,7 +128,7 @@ type RunPlaces struct {
 type ProjectFolder struct {
 	Path   string `json:"path"`
 	Name   string `json:"name"`
-	Active bool   `json:"active,omitempty"` // the default, if the user chooses no project
+	Active bool   `json:"active,omitempty"` // this project is used if the user chooses none
 }
 
 // ProjectWorkers lists the online workers of a project.

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// Reply is a user's answer to a question.
+// Reply is a user's answer to the question of an agent. The question may be a request for
+// permission.
 type Reply struct {
 	Text  string     `json:"text"`
 	Deny  bool       `json:"deny,omitempty"`  // deny the request for permission, with Text as the reason
-	Scope GrantScope `json:"scope,omitempty"` // which later requests the answer also decides; empty means GrantOnce
-	// Rule is the rule that decides later requests within Scope. Empty means the first suggested
-	// rule of the question.
+	Scope GrantScope `json:"scope,omitempty"` // which later requests the answer also decides; empty means GrantOnce: none
+	// Rule is the permission rule, such as "Bash(go test:*)", that decides later requests within
+	// Scope. Empty means the first rule in Question.Suggestions.
 	Rule string `json:"rule,omitempty"`
 }
 
-// Lasting reports whether the answer also decides later requests.
+// Lasting reports whether the answer also decides later requests for permission.
 func (r Reply) Lasting() bool { return r.Scope != "" && r.Scope != GrantOnce }
 
 // GrantScopes returns all values of GrantScope, from the narrowest to the widest.
@@ -37,9 +38,9 @@ func (s GrantScope) Phrase() string {
 	return "once"
 }
 
-// Scopes returns the scopes that the user can choose for an answer that also decides later
-// requests. It returns nil if no such answer is possible: the question is not a request for
-// permission, has no suggested rules, or belongs to no run.
+// Scopes returns the scopes that the user can choose for an answer that also decides later requests
+// for permission. It returns nil if no such answer is possible, because the question is not a
+// request for permission, has no suggested permission rules, or belongs to no run.
 func (q Question) Scopes() []GrantScope {
 	if q.Tool == "" || len(q.Suggestions) == 0 || q.Run == "" {
 		return nil
@@ -54,9 +55,10 @@ type Choice struct {
 }
 
 // Choices returns the answers that user interfaces offer for the question, in the order of their
-// numbers. The question's options come first. If [Question.Scopes] is not empty, answers follow
-// that also allow later requests: one for each scope with the narrowest suggested rule, and then
-// one for each scope with the widest.
+// numbers. The options of the question come first. If the list [Question.Scopes] is not empty,
+// answers follow that also allow later requests: first one for each scope with the narrowest
+// suggested permission rule, and then one for each scope with the widest suggested rule, if that is
+// a different rule.
 func (q Question) Choices() (list []Choice) {
 	for _, option := range q.Options {
 		list = append(list, Choice{option, Reply{Text: option}})
@@ -77,8 +79,9 @@ func (q Question) Choices() (list []Choice) {
 	return list
 }
 
-// Reply converts the text that a user has typed into an answer, like [Question.Choose]. But a
-// number selects one of the answers that [Question.Choices] returns.
+// Reply converts the text that a user has typed into an answer. If the text is the number of one of
+// the answers that [Question.Choices] returns, that answer is the result. Otherwise, the text is
+// converted like in [Question.Choose].
 func (q Question) Reply(typed string) (Reply, error) {
 	choices := q.Choices()
 	if n, err := strconv.Atoi(typed); err == nil && n > len(q.Options) && n <= len(choices) && !slices.Contains(q.Options, typed) {
@@ -103,17 +106,18 @@ func Grants(text string) (allows, denies bool) {
 	return false, false
 }
 
-// PermissionQuery selects requests for permission.
+// PermissionQuery selects requests of agents for permission.
 type PermissionQuery struct {
 	Project string    // path or name of the project whose requests are counted; empty means all projects
 	Since   time.Time // count only requests since this time; zero means all
 }
 
-// PermissionRequest counts similar requests for permission: those whose last suggested rule is the
-// same. That is normally the widest one.
+// PermissionRequest counts similar requests of agents for permission. gaffer suggests permission
+// rules for each request. Requests are similar if the last suggested rule, which is normally the
+// widest one, is the same.
 type PermissionRequest struct {
-	// Rule is the rule that would answer all these requests. If no rule was suggested, it is the
-	// name of the tool.
+	// Rule is the last suggested rule, which would allow all these requests. If no rule was
+	// suggested, Rule is the name of the tool that the agent asked permission for.
 	Rule    string             `json:"rule"`
 	Tool    string             `json:"tool"`
 	Example string             `json:"example"` // text of the latest request
@@ -121,15 +125,15 @@ type PermissionRequest struct {
 	Allowed int                `json:"allowed"`
 	Denied  int                `json:"denied"`
 	Open    int                `json:"open,omitempty"` // number of requests that wait for an answer
-	By      []PermissionAnswer `json:"by"`             // who answered how many of the requests, the largest number first
+	By      []PermissionAnswer `json:"by"`             // how many requests each user or rule has answered, the largest number first
 	Last    time.Time          `json:"last"`           // when the latest request was made
 	Runs    []string           `json:"runs"`           // ids of the runs whose agents asked, the latest run first
 }
 
-// PermissionAnswer says how many requests for permission were allowed and denied by the same user
-// or the same rule.
+// PermissionAnswer says how many requests for permission one user or one rule has allowed and
+// denied.
 type PermissionAnswer struct {
-	By      string `json:"by"` // who answered, as in Answered.By
+	By      string `json:"by"` // user or rule that answered the requests, as in Answered.By
 	Allowed int    `json:"allowed,omitempty"`
 	Denied  int    `json:"denied,omitempty"`
 }

@@ -59,10 +59,10 @@ type Progress struct {
 type Ending struct {
 	Class   Class           `json:"class,omitempty"`
 	Summary string          `json:"summary,omitempty"` // the agent's last message, or what went wrong
-	Exit    int             `json:"exit,omitempty"`    // the agent's exit code; -1 if it has none
-	Checks  json.RawMessage `json:"checks,omitempty"`  // results of the verify commands, as a JSON array of [Check]
+	Exit    int             `json:"exit,omitempty"`    // exit code of the agent's process; -1 if there is none
+	Checks  json.RawMessage `json:"checks,omitempty"`  // results of the task's verify commands, as a JSON array of [Check]
 	Diff    json.RawMessage `json:"diff,omitempty"`    // changes in the worktree, as the JSON of a [Diff]; empty without a worktree
-	Answer  string          `json:"answer,omitempty"`  // the agent's complete last message, if it must be stored
+	Answer  string          `json:"answer,omitempty"`  // the agent's whole last message; empty if gaffer does not need it later
 	Denied  []string        `json:"denied,omitempty"`  // actions that the agent was not allowed to do
 }
 
@@ -76,8 +76,8 @@ type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"` // input and output tokens
 
-	// Input and Output are the two parts of Tokens, and Cached is a part of Input. All three are 0
-	// if they are unknown, and if the amount is a limit.
+	// Input and Output add up to Tokens, and Cached is a part of Input. All three are 0 if they are
+	// unknown, or if the amount is a limit.
 	Input  int64 `json:"input,omitempty"`  // tokens that the model read, including those from its cache
 	Output int64 `json:"output,omitempty"` // tokens that the model wrote
 	Cached int64 `json:"cached,omitempty"` // the part of Input that came from the model's cache

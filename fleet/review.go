@@ -2,7 +2,7 @@ package fleet
 
 import "time"
 
-// ReviewState is the state of the review of a task's change.
+// ReviewState is the state of a user's review of what a task has changed.
 type ReviewState string
 
 // The states of a review. A review starts as open. It becomes open again when the agent has
@@ -22,7 +22,7 @@ type Review struct {
 	Run      string      `json:"run"`
 	Task     string      `json:"task"`
 	State    ReviewState `json:"state"`
-	Round    int         `json:"round"`              // how many times the change was sent back to the agent
+	Round    int         `json:"round"`              // how many times the user has sent comments on the change to the agent
 	Comments []Comment   `json:"comments,omitempty"` // the user's comments, oldest first
 	// Viewed maps the path of each file that the user has marked as viewed to the digest that the
 	// file's diff had then. If the diff has another digest now, the file counts as not viewed.
@@ -33,8 +33,8 @@ type Review struct {
 	By      string    `json:"by,omitempty"` // the user who changed the review last
 	Updated time.Time `json:"updated,omitzero"`
 
-	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if none, or if undone
-	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; empty for other changes
+	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if there was none or it was undone
+	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps the files of a discarded change; empty if it was not discarded
 }
 
 // Landing describes a merge of a change into a branch.
@@ -44,7 +44,7 @@ type Landing struct {
 	Before string    `json:"before"` // commit of the branch before the merge
 	After  string    `json:"after"`
 	Tip    string    `json:"tip"`            // last commit of the change that was merged
-	Undo   string    `json:"undo,omitempty"` // git ref that keeps the commit Before, for an undo
+	Undo   string    `json:"undo,omitempty"` // git ref that keeps the commit Before, so that the merge can be undone
 	At     time.Time `json:"at"`
 }
 
@@ -57,8 +57,8 @@ const (
 	NewSide Side = "new"
 )
 
-// Comment is a user's comment on a change. If First is 0, it is on a whole file instead of on
-// single lines. If Path is empty, it is on the whole change.
+// Comment is a user's comment on a change. The comment is on lines of a file, on a whole file if
+// First is 0, or on the whole change if Path is empty.
 type Comment struct {
 	ID string `json:"id"`
 	// Key is chosen by the client. A repeated request with the same key adds no second comment.
@@ -73,8 +73,9 @@ type Comment struct {
 	By    string    `json:"by,omitempty"`
 	At    time.Time `json:"at"`
 
-	// Round is the number of the review round in which the comment was sent to the agent. It is 0
-	// if the comment was not sent yet.
+	// Round says when the comment was sent to the agent: 1 if the user sent it when sending
+	// comments on the change for the first time, 2 for the second time, and so on. 0 means that it
+	// was not sent yet.
 	Round    int            `json:"round,omitempty"`
 	Answer   *CommentAnswer `json:"answer,omitempty"`
 	Resolved bool           `json:"resolved,omitempty"`
@@ -91,17 +92,17 @@ type CommentAnswer struct {
 
 // ReviewAction is one action of the user in a review.
 type ReviewAction struct {
-	// Action is comment, edit, delete, resolve, view, approve, send_back or reopen. It decides
-	// which fields below are used.
+	// Action is the kind of the action: comment, edit, delete, resolve, view, approve, send_back or
+	// reopen. It decides which fields below are used.
 	Action string `json:"action"`
 	// Comment is the new comment, if Action is comment. If Action is edit, Comment.Text is the new
 	// text of an existing comment.
 	Comment Comment `json:"comment,omitzero"`
 	// ID is the id of the comment to edit, delete or resolve. If it is empty, Comment.ID is used.
 	ID string `json:"id,omitempty"`
-	// Resolved is the new state of the comment, if Action is resolve: true means resolved. If
-	// Resolved is nil and Comment.ID is set, the new state is Comment.Resolved. If Resolved is nil
-	// and Comment.ID is empty, the comment becomes resolved.
+	// Resolved is used only if Action is resolve. True marks the comment as resolved, and false as
+	// not resolved. Nil means the value of Comment.Resolved if Comment.ID is set, and true if it is
+	// empty.
 	Resolved *bool  `json:"resolved,omitempty"`
 	Path     string `json:"path,omitempty"` // path of the file, if Action is view
 	// Digest is the digest of the file's diff, if Action is view. An empty digest marks the file as
@@ -133,7 +134,8 @@ type Message struct {
 	// Now asks the agent's program to cut its current answer short and read the message at once.
 	// Programs that cannot do this ignore Now.
 	Now bool `json:"now,omitempty"`
-	// Round is the review round whose comments are in the message; 0 if it has none.
+	// Round is set if the message contains comments of a review. It is the value of
+	// [Comment.Round] of these comments. It is 0 for other messages.
 	Round int `json:"round,omitempty"`
 
 	Attempt   string    `json:"attempt,omitempty"`   // id of the attempt whose agent received the message
@@ -150,9 +152,9 @@ type Change struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
 	Branch string `json:"branch"`
-	// Base is the commit that the change is compared with. Usually the branch started from this
-	// commit. If the branch contains later commits of its target branch, Base is the newest of
-	// them.
+	// Base is the commit that the change is compared with. Usually it is the commit from which the
+	// branch of the task started. But if that branch contains later commits of the branch into
+	// which the change will be merged, Base is the newest of those commits.
 	Base    string       `json:"base"`
 	Tip     string       `json:"tip"`     // last commit of the branch
 	Tree    string       `json:"tree"`    // id of the git tree with all files, including uncommitted changes
@@ -187,7 +189,7 @@ type ChangeFile struct {
 	Binary  bool   `json:"binary,omitempty"`   // the file is not text, so it has no hunks
 	OldSize int64  `json:"old_size,omitempty"` // size of the old file in bytes; only for binary and large files
 	NewSize int64  `json:"new_size,omitempty"`
-	Digest  string `json:"digest"` // digest of the file's diff; see [Review.Viewed]
+	Digest  string `json:"digest"` // digest of the file's diff, which shows whether the diff has changed; see [Review.Viewed]
 }
 
 // FileChange is the diff of one file.
@@ -220,13 +222,13 @@ type DiffLine struct {
 	NoEOL bool `json:"no_eol,omitempty"`
 }
 
-// Anchor is the place in a change at which a comment is shown.
+// Anchor is the location in a change at which a user's comment on the change is shown.
 type Anchor struct {
 	Comment string `json:"comment"` // id of the comment
 	Path    string `json:"path,omitempty"`
 	Side    Side   `json:"side,omitempty"`
-	// First is the number of the first commented line. It is 0 if the comment is shown at the whole
-	// file or, if Path is empty, at the whole change.
+	// First is the number of the first commented line. It is 0 if the comment is shown as a comment
+	// on the whole file or, if Path is empty, on the whole change.
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`
 	// Outdated is set if the commented lines cannot be found in the change, for example because
@@ -248,8 +250,8 @@ type ChangeQuery struct {
 // FileQuery selects one file of a change.
 type FileQuery struct {
 	Path    string
-	Tree    string // git tree with the new version of the file
-	From    string // git tree with the old version; empty means the change's base
+	Tree    string // id of the git tree with the new version of the file
+	From    string // id of the git tree with the old version of the file; empty means [Change.Base]
 	Context int    // number of unchanged lines around a hunk; 0 means 3
 }
 

@@ -6,7 +6,7 @@ import "time"
 // what happened at the latest of these times.
 type Schedule struct {
 	Name    string        `json:"name"`
-	ID      string        `json:"id"`   // distinguishes schedules that had the same name at different times
+	ID      string        `json:"id"`   // unique id, because a new schedule can have the name of a removed one
 	Cron    string        `json:"cron"` // the cron expression as the user has written it
 	Zone    string        `json:"zone"` // IANA name of the time zone of Cron
 	Missed  MissedRule    `json:"missed"`
@@ -52,8 +52,9 @@ const (
 	// MissedRunOnce starts one run for all missed times, if the last of them was at most a day ago.
 	MissedRunOnce MissedRule = "run-once"
 	MissedSkip    MissedRule = "skip" // no run
-	// MissedRunAll starts one run for each of the last ten missed times of the last week. The runs
-	// start one after the other, except with OverlapAllow.
+	// MissedRunAll starts one run for each of the last ten missed times of the last week. With
+	// OverlapAllow, these runs do not wait for each other. With the other rules, each of them
+	// starts when the one before has ended.
 	MissedRunAll MissedRule = "run-all"
 )
 
@@ -66,20 +67,21 @@ type OverlapRule string
 // The values of OverlapRule.
 const (
 	OverlapSkip OverlapRule = "skip" // no run starts at the planned time
-	// OverlapQueue starts the run when the earlier one has ended. If another run is already
-	// waiting, the new run is skipped. With MissedRunAll, several runs may wait.
+	// OverlapQueue starts the run when the earlier run has ended. If another run is already waiting
+	// for that, the new run is skipped. With MissedRunAll, however, several runs may wait.
 	OverlapQueue OverlapRule = "queue"
-	OverlapAllow OverlapRule = "allow" // the run starts at once
+	OverlapAllow OverlapRule = "allow" // the run starts at the planned time, although an earlier run still runs
 )
 
 // OverlapRules returns the values of OverlapRule. The first is the default.
 func OverlapRules() []OverlapRule { return []OverlapRule{OverlapSkip, OverlapQueue, OverlapAllow} }
 
-// Fire is one planned time of a schedule, or one request of a user to start its run at once. It
-// says what happened then.
+// Fire says what happened at one planned time of a schedule, or when a user asked for a run of the
+// schedule at once: for example, whether a run was started.
 type Fire struct {
 	ID string `json:"id"` // unique within the schedule
-	// Planned is the planned time. For a run that a user asked for, it is the time of the request.
+	// Planned is the time at which the schedule planned a run. If a user asked for the run, it is
+	// the time at which the user asked.
 	Planned time.Time `json:"planned"`
 	// Count is the number of planned times that this Fire is about; 0 means one. For example, one
 	// run may make up for three missed times.
@@ -88,29 +90,32 @@ type Fire struct {
 	Decided time.Time  `json:"decided"`      // when gaffer decided whether a run starts
 	Status  FireStatus `json:"status"`
 	Why     string     `json:"why,omitempty"` // why no run was started, or why the run still waits
-	Run     string     `json:"run,omitempty"` // id of the run
-	// RunStatus is the status of the run. It is empty if there is no run, or if it was deleted.
+	Run     string     `json:"run,omitempty"` // id of the started run; empty if there is none
+	// RunStatus is the status of the started run. It is empty if no run was started, or if the run
+	// was deleted.
 	RunStatus Status `json:"run_status,omitempty"`
 
-	// Holder is the process that starts the run. After the time Lease, another process may start
-	// the run instead. Both are set only while Status is FireStarting.
+	// Holder is the id of the process that starts the run. Lease is the time until which only this
+	// process may start the run. After that, another process may start it. Both are set only while
+	// Status is FireStarting.
 	Holder string    `json:"holder,omitempty"`
 	Lease  time.Time `json:"lease,omitzero"`
 }
 
-// FireStatus says what happened at a planned time.
+// FireStatus says what happened at a planned time of a schedule.
 type FireStatus string
 
 // The values of FireStatus.
 const (
-	FireWaiting  FireStatus = "waiting"  // the run waits until an earlier one has ended
+	FireWaiting  FireStatus = "waiting"  // the run waits until an earlier run of the schedule has ended
 	FireStarting FireStatus = "starting" // a process reads the plan, and then creates the run
 	FireStarted  FireStatus = "started"  // the run exists
 	FireFailed   FireStatus = "failed"   // the run could not be started
-	// FireSkipped means that no run starts. Either a rule for missed or overlapping runs forbids
-	// it, or there was nothing to do, or the schedule was removed.
+	// FireSkipped means that no run starts. The reason is a rule for missed or overlapping runs, or
+	// that there was no task to do, or that the schedule was removed.
 	FireSkipped FireStatus = "skipped"
 )
 
-// Final reports whether the outcome is known: the run exists, could not be started or was skipped.
+// Final reports whether it is certain what happened at the planned time: the run was started, could
+// not be started, or was skipped.
 func (s FireStatus) Final() bool { return s == FireStarted || s == FireFailed || s == FireSkipped }

@@ -14,8 +14,8 @@ type Summary struct {
 	Lanes   []Lane    `json:"lanes,omitempty"`  // paused agent accounts, and the user's cost limits that are reached
 }
 
-// AddQuestion counts an unanswered question. If it is older than all counted before, AddQuestion
-// stores its name in Oldest and its time in Asked.
+// AddQuestion counts an unanswered question. If the question is older than all that were counted
+// before, AddQuestion stores its name in Oldest and the time at which it was asked in Asked.
 func (g *Summary) AddQuestion(name string, asked time.Time) {
 	if g.Waiting == 0 || asked.Before(g.Asked) {
 		g.Asked, g.Oldest = asked, name

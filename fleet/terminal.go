@@ -6,17 +6,18 @@ type TerminalSize struct {
 	Rows    int `json:"rows"`
 }
 
-// TerminalPhase says what a view of an agent's terminal shows.
+// TerminalPhase says what a client that views an agent's terminal sees: for example, the running
+// agent, or no terminal yet.
 type TerminalPhase string
 
-// The phases of a view. After TerminalEnded, no other phase follows.
+// The values of TerminalPhase. After TerminalEnded, no other phase follows.
 const (
 	// TerminalWaiting means that there is no terminal yet: the attempt has just started, or the
 	// next attempt has not started.
 	TerminalWaiting TerminalPhase = "waiting"
 	TerminalLive    TerminalPhase = "live"
-	// TerminalClosed means that the attempt goes on without a terminal, for example because the
-	// agent has ended and gaffer runs the attempt's checks.
+	// TerminalClosed means that the attempt has not ended but has no terminal any more, for example
+	// because the agent has ended and gaffer now runs the checks.
 	TerminalClosed TerminalPhase = "closed"
 	TerminalEnded  TerminalPhase = "ended" // the task has ended
 )
@@ -24,11 +25,12 @@ const (
 // TerminalState is the state of one client's view of an agent's terminal.
 type TerminalState struct {
 	Phase TerminalPhase `json:"phase"`
-	// Screen changes whenever the terminal is drawn anew. The client must then clear its screen.
+	// Screen is a number that changes whenever the whole terminal is drawn again. The client must
+	// then clear its screen.
 	Screen int `json:"screen"`
 	TerminalSize
 	Typist string `json:"typist,omitempty"` // name of the user who may type; empty if nobody may
-	Mine   bool   `json:"mine,omitempty"`   // this client may type, and the terminal already receives its keys
+	Mine   bool   `json:"mine,omitempty"`   // this client may type, and what it types already reaches the terminal
 
 	Attempt int    `json:"attempt,omitempty"` // number of the shown attempt
 	Status  Status `json:"status,omitempty"`  // status of the task

@@ -15,23 +15,24 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	// Pools are labels. The worker's token allows only tasks that require at least one of them. If
-	// Pools is empty, the token has no such restriction.
+	// Pools restricts which tasks the worker's access token lets it take: only tasks that require
+	// at least one of the labels in Pools. If Pools is empty, the token has no such restriction.
 	Pools []string `json:"pools,omitempty"`
 	// Source says how the worker knows what its agents do. It is "output" if the worker reads their
-	// output, and "worker" if it runs no agent.
+	// output, and "worker" if no agent runs now.
 	Source string `json:"source"`
 	Held   int    `json:"held"` // number of tasks that the worker runs now
-	// Run is the id of the only run that the worker works on, if the worker starts and ends with
-	// that run. It is empty for other workers.
+	// Run is set only if the worker was started for a single run and ends together with it. It is
+	// the id of that run.
 	Run string `json:"run,omitempty"`
 	// Programs says which agents the worker's machine can run. It is empty until the worker has
 	// looked for them.
 	Programs []AgentProgram `json:"programs,omitempty"`
 }
 
-// Worker is a program that may run tasks. It has two statuses: WorkerStatus says whether it sent a
-// heartbeat recently, and ClaudeStatus is what it last reported about its agents.
+// Worker is a program that may run tasks. It has two statuses: WorkerStatus says whether the worker
+// has sent a heartbeat recently, and ClaudeStatus is what the worker last reported about its
+// agents, whichever program they are.
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -44,8 +45,8 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	// Pools are labels. The worker's token allows only tasks that require at least one of them. If
-	// Pools is empty, the token has no such restriction.
+	// Pools restricts which tasks the worker's access token lets it take: only tasks that require
+	// at least one of the labels in Pools. If Pools is empty, the token has no such restriction.
 	Pools   []string `json:"pools,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
@@ -70,12 +71,13 @@ type Worker struct {
 // Online reports whether the worker sent a heartbeat recently.
 func (w Worker) Online() bool { return w.WorkerStatus == "online" }
 
-// TakesAgent reports whether the worker takes tasks of this agent.
+// TakesAgent reports whether the worker takes tasks for the agent with this name.
 func (w Worker) TakesAgent(agent string) bool {
 	return len(w.Allowed) == 0 || slices.Contains(w.Allowed, agent)
 }
 
-// TokenAllows reports whether the worker's token lets it take tasks that require these labels.
+// TokenAllows reports whether the worker's access token lets the worker take a task that requires
+// these labels.
 func (w Worker) TokenAllows(labels []string) bool {
 	return len(w.Pools) == 0 || slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(w.Pools, l) })
 }
@@ -91,7 +93,7 @@ const (
 	identityLabel = "@"
 )
 
-// Projects returns the names of the projects that the worker works for.
+// Projects returns the names of the projects whose tasks the worker takes.
 func (w Worker) Projects() (names []string) {
 	for _, l := range w.Labels {
 		if name, ok := strings.CutPrefix(l, projectLabel); ok {
@@ -111,7 +113,7 @@ func (w Worker) UserLabels() (labels []string) {
 	return labels
 }
 
-// WorksFor reports whether the worker works for a project.
+// WorksFor reports whether the worker takes tasks of the project with this name.
 func (w Worker) WorksFor(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
 // MergeWorkers returns a copy of list to which the workers in newer are added. A worker in newer

@@ -12,7 +12,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that write records in a batch.
+// Names of the file operations that write the records (files) of several attempts in a batch.
+// Errors contain the name of the operation that failed.
 const (
 	opMakeNew    host.Op = "create new records"
 	opWriteNew   host.Op = "write new records"
@@ -22,19 +23,20 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// FinishedAttempt holds the run record and the result record of an attempt that has ended. The status
-// in Run must be Running: RecordNew adds the outcome to the run record.
+// FinishedAttempt holds the two records of an attempt that has ended: the run record, which says
+// what was started, and the result record, which says how it ended. The status in Run must be
+// Running: RecordNew adds the outcome to the run record.
 type FinishedAttempt struct {
 	Run    Run
 	Result Result
 }
 
-// RecordNew records finished attempts in a batch. It locks and syncs the folders only once for the
-// whole batch. It writes only attempts of tasks that have no run record yet. recorded[i] reports
-// whether list[i] was written. After an error, all are false, even if some records were written.
-// The caller should call [Store.Record] for each attempt that was not written. Record writes it, or
-// returns the reason why it cannot. For each attempt, the result record is durable before the run
-// record is written.
+// RecordNew writes the records of finished attempts in a batch: it locks and syncs the folders only
+// once for the whole list. It skips attempts that it cannot write in this way, for example because
+// the task already has a run record. recorded[i] reports whether list[i] was written. After an
+// error, all are false, even if some records were written. The caller should call [Store.Record]
+// for each attempt that was not written: Record writes it, or returns the reason why it cannot. For
+// each attempt, the result record is synced to disk before the run record is written.
 func (s *Store) RecordNew(ctx context.Context, list []FinishedAttempt) (recorded []bool, err error) {
 	recorded = make([]bool, len(list))
 	unlock, err := s.lockAll(ctx)
@@ -91,9 +93,10 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// encodeNew returns the records of an attempt as Begin and Finish would write them. ok is false if
-// the attempt is invalid or the task already has a run record. It is also false if the attempt has
-// a template, because the JSON fields would have another order than after Begin and Finish.
+// encodeNew returns the records of an attempt as [Store.Begin] and [Store.Finish] would write them.
+// ok is false in three cases: the attempt is invalid, the task already has a run record, or the run
+// record has a template name. In the last case, the JSON fields would be in another order than
+// after Begin and Finish.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -114,8 +117,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns the run record run with the outcome r added. It works on a Go value; the
-// function complete does the same in the JSON tree of a run record.
+// completed returns a copy of the run record run to which the outcome in r was added. It works on a
+// Go value; the function complete does the same in the JSON tree of a run record.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
@@ -142,9 +145,9 @@ func only(files []newFile, of map[int]bool) (kept []newFile) {
 	return kept
 }
 
-// publish writes the files to the folder dir. shown[i] reports whether the file of attempt i was
-// written. The content of a new file is complete and durable before the file appears under its
-// name. A file that already exists stays unchanged.
+// publish writes the files to the folder dir. shown[i] reports whether the file of the attempt with
+// the index i was written. A new file gets its final name only when its content is complete and
+// synced to disk. A file that already exists stays unchanged.
 func (s *Store) publish(dir string, files []newFile) (shown map[int]bool, err error) {
 	defer func() {
 		for _, f := range files {

@@ -12,17 +12,19 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin records the start of an attempt. The new record becomes the latest record of its task. Begin
-// keeps the previous record under a name with its attempt number. If a later attempt is already
-// recorded, the new record itself gets a name with its attempt number instead.
+// Begin writes the run record, which is a file, of an attempt that has started. It becomes the
+// latest run record of the task. The run record that was the latest until then is kept: its new
+// file name contains the number of its attempt. If a later attempt is already recorded, that
+// attempt stays the latest, and the file name of the new record contains the attempt number
+// instead.
 //
-// If the attempt is already recorded with the same values, Begin changes nothing, even if the record
-// also contains the end of the attempt. So a caller may repeat Begin after a crash. If the recorded
-// values differ, Begin returns an [*ImmutableError].
+// If the attempt is already recorded with the same values, Begin changes nothing, even if the
+// record also contains the outcome of the attempt by now. So a caller may repeat Begin after a
+// crash. If the recorded values differ, Begin returns an [*ImmutableError].
 //
-// Begin accepts a later attempt while an earlier attempt is still "running". The end of the earlier
-// attempt can be recorded later. If the status of run is not Running, Begin returns a
-// [*TransitionError].
+// Begin accepts a later attempt while an earlier attempt still has the status "running". The
+// outcome of the earlier attempt can be recorded later. If the status in run is not Running, Begin
+// returns a [*TransitionError].
 func (s *Store) Begin(ctx context.Context, run Run) error {
 	if run.ResultFile == "" {
 		run.ResultFile = s.resultFile(run.Bead)
@@ -54,7 +56,7 @@ func (s *Store) resultFile(bead string) string {
 }
 
 // encodeValid encodes a new record. It returns a RecordError if the record violates the rules of
-// its kind. path is the path of the record, for the error.
+// its kind (run or result). The parameter path is the path of the record, for the error.
 func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	data, err := encode(record)
 	if err != nil {
@@ -71,11 +73,11 @@ func encodeValid(kind Kind, path string, record any) ([]byte, error) {
 	return data, nil
 }
 
-// put writes data as the record of an attempt. If the latest record of the task is that of an
-// earlier attempt, put first gives that record a name with its attempt number. If the process dies
-// during put, the earlier record still exists under its old name, its new name or both. The caller
-// can then repeat put. If the attempt is already recorded with other values, put returns an
-// ImmutableError. The caller must hold the folder's lock.
+// put writes data as the record of an attempt. If the task's latest record is that of an earlier
+// attempt, put first gives that record a file name with its attempt number. If the process dies
+// during put, the earlier record still exists under its old name, its new name or both, and the
+// caller can repeat put. If the attempt is already recorded with other values, put returns an
+// ImmutableError. The caller must hold the lock of the folder.
 func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	latest := s.path(kind, bead)
 	now, err := s.load(latest)
@@ -95,8 +97,8 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 		return s.putLate(kind, bead, attempt, data)
 	}
 	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
-	// If another file already has the name with the attempt number, keep the earlier record as a
-	// backup.
+	// If there is already another file whose name has this attempt number, keep the earlier record
+	// as a backup file.
 	if errors.Is(err, fs.ErrExist) {
 		_, err = s.backup(now)
 	}
@@ -107,7 +109,7 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 }
 
 // putLate writes the record of an attempt after a later attempt of the same task was recorded. The
-// record gets the name with its attempt number.
+// file name of the record contains the attempt number.
 func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error {
 	kept := s.keptPath(kind, bead, attempt)
 	there, err := s.load(kept)
@@ -120,10 +122,10 @@ func (s *Store) putLate(kind Kind, bead string, attempt int, data []byte) error 
 	return s.checkSame(there, kind, attempt, data)
 }
 
-// checkSame returns an ImmutableError if data differs from the existing record. If the existing run
-// record has got the end of the attempt since, that does not count as a difference. If there is no
-// difference, checkSame syncs the existing record, because the process that wrote it may have died
-// before the sync.
+// checkSame returns an ImmutableError if data differs from the existing record. If the outcome of
+// the attempt was added to an existing run record, that does not count as a difference. If there is
+// no difference, checkSame syncs the existing record to disk, because the process that wrote it may
+// have died before the sync.
 func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byte) error {
 	if !bytes.Equal(existing.data, data) && !bytes.Equal(asFirstWritten(kind, existing.value()), data) {
 		return &ImmutableError{Path: existing.path, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is recorded with other values", attempt)}
@@ -132,7 +134,7 @@ func (s *Store) checkSame(existing *document, kind Kind, attempt int, data []byt
 }
 
 // asFirstWritten returns the text that the record v had when it was first written. For a run
-// record, that is the text without the end of the attempt.
+// record, that is the text without the outcome of the attempt.
 func asFirstWritten(kind Kind, v jsontree.Value) []byte {
 	var record any
 	if kind == RunKind {

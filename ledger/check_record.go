@@ -10,7 +10,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// check checks one record against the rules of its kind, and collects the findings.
+// check checks one record against the rules of its kind (run or result), and collects the problems
+// that it finds.
 type check struct {
 	fields
 	path   string
@@ -37,8 +38,9 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks the record v against the rules of its kind. A record with a schema_version must
-// have the full form. Any other record must have the minimal form, which has fewer required fields.
+// record checks the record v against the rules of its kind (run or result). A record with a
+// schema_version must have the full form. Any other record must have the minimal form, which has
+// fewer required fields.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)
@@ -74,8 +76,8 @@ func (c *check) field(r rule, v jsontree.Value) {
 	}
 }
 
-// kinds has, for each type of a field, the JSON kind of its values and their description in
-// messages.
+// kinds has, for each type of a record field, the JSON type of the values and a description of them
+// for messages to the user.
 var kinds = [...]struct {
 	kind jsontree.Kind
 	want string

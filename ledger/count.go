@@ -8,8 +8,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Count computes a report from records in memory, instead of files. It must not be used by several
-// goroutines at the same time.
+// Count computes a report about attempts from records in memory, instead of files. It must not be
+// used by several goroutines at the same time.
 type Count struct {
 	query Query
 	now   time.Time
@@ -22,14 +22,15 @@ func NewCount(q Query, now time.Time) *Count {
 	return &Count{query: q, now: now, tally: newTally(now), pick: newSelection(q)}
 }
 
-// AttemptRecords holds the records of an attempt: its run, and its result if it has ended.
+// AttemptRecords holds the records of an attempt: its run record and, if it has ended, its result
+// record.
 type AttemptRecords struct {
 	Run    Run
 	Result *Result
 }
 
 // Add counts the attempts of one task, as [Store.Report] does for files. It returns the attempts
-// that match the query. The caller must pass all attempts of the task in one call.
+// that match the query of the Count. The caller must pass all attempts of the task in one call.
 func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
@@ -49,7 +50,7 @@ func (c *Count) Add(attempts []AttemptRecords) ([]Attempt, error) {
 	return c.add(m), nil
 }
 
-// add counts the attempts of one task and returns the attempts that match the query.
+// add counts the attempts of one task and returns the attempts that match the query of the Count.
 func (c *Count) add(m merged) []Attempt {
 	kept := c.pick.from(&m)
 	c.query.price(kept)

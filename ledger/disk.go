@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that look at a record, give it a second name, or remove that name.
-// Errors contain the name of the operation that failed.
+// Names of the operations on the file of a record: look at it, give it a second name, and remove
+// that name. Errors contain the name of the operation that failed.
 const (
 	opLook     host.Op = "look at record"
 	opKeep     host.Op = "keep record"
@@ -21,8 +21,8 @@ const (
 	opSyncDrop host.Op = "sync folder of dropped name"
 )
 
-// document is a record that was read from disk. data is the content of the file as it was read,
-// even after doc is edited.
+// document is a record that was read from disk. The field data is the content of the file as it was
+// read; it stays the same when doc is edited.
 type document struct {
 	path string
 	data []byte
@@ -63,9 +63,10 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path the second name newPath (a hard link), durably. The caller passes
-// the content of the record as data. If newPath already exists with this content, keep only makes
-// it durable. If newPath exists with other content, keep returns an error that wraps fs.ErrExist.
+// keep gives the record at path the second name newPath (a hard link), and syncs the folder, so
+// that this name survives a crash. The caller passes the content of the record as data. If newPath
+// already exists with this content, keep only does the sync. If newPath exists with other content,
+// keep returns an error that wraps fs.ErrExist.
 func (s *Store) keep(path, newPath string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err

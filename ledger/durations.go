@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Durations describes how long runs took. It counts only runs that have ended and whose duration is
-// known.
+// Durations describes how long runs took. In a report, a run is one attempt of a task. Durations
+// counts only runs that have ended and whose duration is known.
 type Durations struct {
 	Runs int `json:"runs"`
 	// P50, P90 and P99 are percentiles of the durations, in seconds.
@@ -18,7 +18,7 @@ type Durations struct {
 	Buckets   []Bucket `json:"buckets"`
 }
 
-// Bucket counts the runs that took at least From and less than To seconds.
+// Bucket counts the runs (attempts of tasks) that took at least From and less than To seconds.
 type Bucket struct {
 	From  float64  `json:"from"`
 	To    *float64 `json:"to"` // null for the last bucket, which has no upper bound
@@ -30,7 +30,8 @@ type Bucket struct {
 var bucketBounds = [...]float64{10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400}
 
 const (
-	// maxExact is the largest number of durations from which exact percentiles are computed.
+	// maxExact is the largest number of durations for which exact percentiles are computed. If
+	// there are more, the percentiles are estimated.
 	maxExact = 4096
 	// To estimate percentiles, durations are counted in the steps of a histogram. stepRatio is the
 	// upper bound of a step divided by its lower bound. So the middle of a step differs from its
@@ -48,7 +49,7 @@ const (
 type durations struct {
 	buckets [len(bucketBounds) + 1]int
 	exact   []float64   // the first maxExact durations, in seconds
-	steps   map[int]int // number of durations, by step number
+	steps   map[int]int // number of durations in each step, by step number
 	n       int
 }
 

@@ -31,7 +31,8 @@ func (e *ImmutableError) Hint() string {
 	return fmt.Sprintf("record another attempt with a number above %d", e.Attempt)
 }
 
-// TransitionError reports a change of status that the protocol does not allow.
+// TransitionError reports that the status of an attempt cannot change in this way, such as from
+// "done" to "running".
 type TransitionError struct {
 	Path     string
 	From, To Status

@@ -2,8 +2,8 @@ package ledger
 
 import "gaffer/statefile/jsontree"
 
-// fields holds the values of the known members of one record. A member is known if the record's
-// kind has a rule for it.
+// fields holds the values of the known JSON members of one record. A member is known if there is a
+// rule for it in this kind of record (run or result).
 type fields struct {
 	kind Kind
 	// values has one value for each rule of the record's kind, in the order of the rules. It is nil
@@ -11,8 +11,8 @@ type fields struct {
 	values []jsontree.Value
 }
 
-// collect sets f.values to the members of the record v. It returns the names of the members for which
-// there is no rule. If a name occurs twice, the last member counts.
+// collect sets f.values to the values of the members of the record v. It returns the names of the
+// members for which there is no rule. If a name occurs twice, the last member counts.
 func (f *fields) collect(v jsontree.Value) (unknown []string) {
 	f.values = make([]jsontree.Value, len(f.kind.rules()))
 	for name, member := range v.Members() {

@@ -1,9 +1,10 @@
 package ledger
 
-// The names of findings are in four groups. The first group is about a file as a whole, and the
-// second about fields and the types of their values. The third group is about values that have the
-// right type but make no sense. The fourth group is about unusual content that other programs
-// write. Findings about JSON itself come from [statefile.CheckPortable].
+// The names of findings, which are problems that the validation of a record finds. They are in four
+// groups. The first group is about a file as a whole, and the second about fields and the types of
+// their values. The third group is about values that have the right type but make no sense. The
+// fourth group is about unusual content that other programs write. Findings about JSON itself have
+// names from [statefile.CheckPortable].
 const (
 	notJSON      = "not-json"
 	unreadable   = "unreadable"

@@ -15,10 +15,10 @@ import (
 
 // Finish records the end of an attempt. It first writes the result record, and then adds the
 // outcome to the run record. If the process dies in between, the caller should repeat Finish or
-// call Fix: both copy the outcome to the run record. Finish fills empty fields of r from the run
-// record and the clock, and returns the result as it was recorded. If the attempt has no run
-// record, it returns a [*NoRunError]. If the end of the attempt is already recorded with other
-// values, it also returns an error.
+// call [Store.Fix]: both copy the outcome to the run record. Finish fills empty fields of r from
+// the run record and the clock, and returns the result as it was recorded. If the attempt has no
+// run record, Finish returns a [*NoRunError]. If the end of the attempt is already recorded with
+// other values, Finish also returns an error.
 func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
@@ -98,9 +98,9 @@ func (s *Store) dropCopy(path string, data []byte) error {
 	return s.syncFolder(opSyncDrop, path)
 }
 
-// find returns the record of an attempt. The record has either the name of the latest record or the
-// name with its attempt number. find returns nil and no error if the record does not exist, or if the
-// task has no latest record.
+// find returns the record of an attempt. It looks in two files: the latest record of the task, and
+// the record whose file name contains the attempt number. find returns nil and no error if the
+// attempt has no record, or if the task has no latest record.
 func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	latest, err := s.load(s.path(kind, bead))
 	if err != nil || latest == nil {
@@ -113,8 +113,9 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 	return s.load(s.keptPath(kind, bead, attempt))
 }
 
-// fillResult returns r with its empty fields set from the run record, from previous, and from the
-// clock. previous is the result record that an earlier Finish of the same attempt wrote, or nil.
+// fillResult returns r with its empty fields set from the run record, from the parameter previous,
+// and from the clock. previous is the result record that an earlier Finish of the same attempt
+// wrote, or nil.
 func fillResult(r Result, run Run, previous *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	setIfEmpty(&r.Agent, run.Agent)
@@ -165,8 +166,8 @@ func setIfEmpty(field *string, values ...string) {
 }
 
 // seconds returns the number of seconds between two timestamps, or nil if one of them is invalid.
-// For less than a second it returns 1, because monitors take 0 for unknown. It returns 0 if end is
-// before start, which happens if the clock was set back in between.
+// For less than a second it returns 1, because programs that read the records take 0 for unknown.
+// It returns 0 if end is before start, which happens if the clock was set back in between.
 func seconds(start, end string) *int {
 	started, err1 := timestamp.Parse(start, time.UTC)
 	finished, err2 := timestamp.Parse(end, time.UTC)
@@ -180,9 +181,9 @@ func seconds(start, end string) *int {
 	return &n
 }
 
-// complete adds the end of the attempt to its run record, in memory. If the record already has an
-// end, complete changes nothing, and returns an error if the status or the end time differs. A
-// record without a status, which the minimal form allows, counts as running.
+// complete adds the end of the attempt to its run record, in memory. If the record already contains
+// an end, complete changes nothing, and returns an error if the status or the end time differs from
+// that in r. A record without a status, which the minimal form allows, counts as running.
 func complete(run *jsontree.Node, path string, r Result) error {
 	from := Status(run.Get("status").Text())
 	if run.Get("status").Absent() {

@@ -13,10 +13,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Outcome says what Fix did with a file.
+// Outcome says what [Store.Fix] did with a file.
 type Outcome string
 
-// The outcomes of Fix.
+// The outcomes of [Store.Fix] for a file.
 const (
 	Unchanged Outcome = "unchanged" // nothing to repair
 	Fixed     Outcome = "fixed"
@@ -32,10 +32,10 @@ type Fix struct {
 	Why     string   `json:"why,omitempty"`    // why the file was refused; empty if it was not refused
 }
 
-// Fix adds missing fields to every record of the ledger, as far as they can be derived, so that the
-// record has the full form. It also adds the end of an attempt to a run record that lacks it, if the
-// result of the attempt is recorded. It calls visit for every record, and skips files that are not
-// records. It stops at the first error of visit.
+// Fix repairs every record of the ledger. It adds missing fields whose values can be derived from
+// other data, so that the record has the full form. If a run record lacks the end of its attempt,
+// but the attempt has a result record, Fix copies the end from there. Fix calls visit for every
+// record, and skips files that are not records. It stops at the first error that visit returns.
 func (s *Store) Fix(ctx context.Context, visit func(Fix) error) error {
 	for _, records := range s.folders() {
 		if err := s.fixAll(ctx, records, visit); err != nil {
@@ -74,9 +74,9 @@ func (s *Store) fixAll(ctx context.Context, records folder, visit func(Fix) erro
 	return nil
 }
 
-// fix repairs one file. It returns the zero Fix if the file holds the results of checks instead of a
-// record. The backup is durable before the file is replaced. So after a crash the file is the old or
-// the new record, and the old content still exists.
+// fix repairs one file. It returns the zero Fix if the file holds the results of checks instead of
+// a record. Before fix replaces the file, it makes a backup and syncs it to disk. So after a crash
+// the file contains the old or the new record, and the old content still exists.
 func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	unlock, err := s.lock(ctx, f.dir)
 	if err != nil {

@@ -98,9 +98,9 @@ const otherNames = "(others)"
 // sums holds the counts of runs by name, such as the name of the agent.
 type sums map[string]*sum
 
-// of returns the sum for a name, and creates it if it is missing. But if s already has maxGroups
-// names, it returns the sum for otherNames instead of a new one. Only the first 200 characters of a
-// name count.
+// of returns the sum for a name. If there is none yet, it creates one. But if s already has
+// maxGroups names, it returns the sum for otherNames instead of a new one. Names that differ only
+// after the first 200 characters count as the same name.
 func (s sums) of(name string) *sum {
 	name = Excerpt(name)
 	one := s[name]
@@ -115,7 +115,8 @@ func (s sums) of(name string) *sum {
 	return one
 }
 
-// groups lists the sums, sorted by name. named converts a name and its counts to a list item.
+// groups lists the sums, sorted by name. The function named converts a name and its counts to a
+// list item.
 func groups[T any](s sums, named func(string, Group) T) []T {
 	list := make([]T, 0, len(s))
 	for _, key := range sortedKeys(s) {
@@ -139,11 +140,11 @@ func percent(part, whole int) float64 {
 
 func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 
-// maxEvidence is the maximum number of beads that a recommendation names as examples.
+// maxEvidence is the maximum number of beads (task ids) that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads of the most recent attempts, the latest first, at most maxEvidence beads.
-// Each bead occurs once.
+// latest holds the beads (task ids) of the most recent attempts, the latest first, at most
+// maxEvidence beads. Each bead occurs once.
 type latest []evidence
 
 type evidence struct {

@@ -13,15 +13,15 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// RunLimit is how long a record may say "running". After this time, the attempt counts as stuck: it
-// was probably abandoned.
+// RunLimit is how long the run record of an attempt may say "running". After this time, the attempt
+// counts as stuck: it was probably abandoned.
 const RunLimit = time.Hour
 
 var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
-// irregularities adds findings for content that gaffer accepts but other programs may not. The
-// caller must have checked the record against its rules. If the file could not be read as a record,
-// irregularities does nothing.
+// irregularities adds findings for content that gaffer accepts but other programs may not accept.
+// The caller must have already checked each field against its rule in [Kind.rules]. If the file
+// could not be read as a record, irregularities does nothing.
 func (c *check) irregularities(name fileName, now time.Time) {
 	if c.values == nil {
 		return
@@ -36,9 +36,9 @@ func (c *check) irregularities(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
-// plausibility adds findings for content that obeys the rules of each field but makes no sense:
-// numbers that are too large, and fields that contradict each other. The caller must have checked
-// the record against its rules.
+// plausibility adds findings for content that obeys the rule of each field but makes no sense:
+// numbers that are too large, and fields that contradict each other. The caller must have already
+// checked each field against its rule in [Kind.rules].
 func (c *check) plausibility() {
 	if c.values == nil {
 		return
@@ -50,8 +50,8 @@ func (c *check) plausibility() {
 		}
 		bits := 32
 		if r.least == anyNumber {
-			// This is an exit code. On some systems, an exit code is an unsigned 32-bit number,
-			// which does not fit into a signed one.
+			// Only exit codes have no lower limit. On some systems, an exit code is an unsigned
+			// 32-bit number, which may not fit into a signed 32-bit number. So allow more bits.
 			bits = 53
 		}
 		if digits, whole := wholeNumber(v.Raw()); whole {
@@ -66,7 +66,7 @@ func (c *check) plausibility() {
 	case known && ok && Excerpt(whole) != excerpt:
 		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
 	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
-		whole, known = excerpt, true // the excerpt was not shortened, so it is the whole prompt
+		whole, known = excerpt, true // the excerpt is shorter than the limit, so it is the whole prompt
 	}
 	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
 		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
@@ -124,8 +124,8 @@ func (c *check) times() {
 }
 
 // stuck adds a finding if the record says "running" although the attempt has ended or was probably
-// abandoned. There are three cases: the record is a result, which is written only after the agent
-// has ended; the record has an end time; or the run began more than RunLimit ago.
+// abandoned. There are three such cases: the record is a result record, which is written only after
+// the agent has ended; the record has an end time; or the attempt began more than RunLimit ago.
 func (c *check) stuck(now time.Time) {
 	if Status(c.text("status")) != Running {
 		return

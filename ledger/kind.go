@@ -2,7 +2,8 @@ package ledger
 
 import "slices"
 
-// Kind is the kind of a record: run or result.
+// Kind is the kind of a record about an attempt. A run record says what was started, and a result
+// record says how it ended.
 type Kind string
 
 // The kinds of records.
@@ -11,7 +12,7 @@ const (
 	ResultKind Kind = "result"
 )
 
-// Kinds lists both kinds of records, runs first.
+// Kinds lists both kinds of records, first RunKind and then ResultKind.
 func Kinds() []Kind { return []Kind{RunKind, ResultKind} }
 
 func (k Kind) folder() string { return string(k) + "s" }
@@ -23,5 +24,6 @@ func (k Kind) other() Kind {
 	return RunKind
 }
 
-// order returns the position of this kind among the records of a task: 0 for runs, 1 for results.
+// order returns the position of records of this kind in a list of the records of a task: 0 for run
+// records, 1 for result records, so runs come first.
 func (k Kind) order() int { return slices.Index(Kinds(), k) }

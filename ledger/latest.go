@@ -2,9 +2,9 @@ package ledger
 
 import "context"
 
-// Latest returns the highest recorded attempt number of a task, or 0 if none is recorded. It may be
-// higher than the number in the latest record: other programs overwrite that record and count from
-// 1 again.
+// Latest returns the highest recorded attempt number of a task, or 0 if none is recorded. The
+// parameter bead is the id of the task. The result may be higher than the number in the file of the
+// latest record, because other programs may overwrite that file and count from 1 again.
 func (s *Store) Latest(bead string) (int, error) {
 	if err := CheckBead(bead); err != nil {
 		return 0, err
@@ -13,7 +13,7 @@ func (s *Store) Latest(bead string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result here: Finish will return an error for it
+	if of, err := s.latest(ResultKind, bead); err == nil { // ignore an invalid result record: Finish will return an error for it
 		n = max(n, of)
 	}
 	for s.isKept(RunKind, bead, n+1) || s.isKept(ResultKind, bead, n+1) {
@@ -22,7 +22,8 @@ func (s *Store) Latest(bead string) (int, error) {
 	return n, nil
 }
 
-// latest returns the attempt number in the task's latest record of one kind, or 0 if there is none.
+// latest returns the attempt number in the task's latest record of one kind, or 0 if there is no
+// such record. bead is the id of the task.
 func (s *Store) latest(kind Kind, bead string) (int, error) {
 	record, err := s.load(s.path(kind, bead))
 	if err != nil || record == nil {
@@ -36,9 +37,9 @@ func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
 	return err == nil
 }
 
-// Unfinished calls visit for every attempt that has a run record and the status "running", ordered
-// by task. An attempt without a status counts as running. Unfinished does not hold all records in
-// memory, and stops at the first error of visit.
+// Unfinished calls the function visit for every attempt that has a run record and the status
+// "running", ordered by task. An attempt without a status counts as running. Unfinished stops at
+// the first error of visit and returns it. It never holds all records in memory.
 func (s *Store) Unfinished(ctx context.Context, visit func(Attempt) error) error {
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	return inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {

@@ -50,7 +50,7 @@ type Attempt struct {
 	ResultReason     jsontree.Value `json:"result_reason"`
 
 	started, finished time.Time // zero if the time is missing or invalid
-	failure           string    // failure_reason of the run record
+	failure           string    // the field failure_reason of the run record
 }
 
 // begin returns when the attempt started or, if that is unknown, when it ended.
@@ -75,7 +75,7 @@ func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == Tim
 func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
 
 // isStuck reports whether the attempt has the status "running" although it has ended or was
-// probably abandoned. Validation reports such a record with the finding stuckRunning.
+// probably abandoned. The validation of records reports this problem under the name stuckRunning.
 func (a Attempt) isStuck(now time.Time) bool {
 	if a.Status != Running {
 		return false
@@ -83,21 +83,24 @@ func (a Attempt) isStuck(now time.Time) bool {
 	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
-// leftOut is a file that a report does not count, with the reason. If the reason is noStart, path
-// is not a path but the bead of an attempt that the report does not count.
+// leftOut is a file that a report does not count, with the reason. But if reason is noStart, a
+// whole attempt is not counted. Then the field path holds no path, but the id of the attempt's
+// task.
 type leftOut struct{ reason, path string }
 
-// merged holds the attempts of one task, and the files of the task that the report does not count.
+// merged holds the attempts of one task, each combined from its run record and its result record.
+// The field left lists the files of the task that a report does not count.
 type merged struct {
 	attempts []Attempt
 	left     []leftOut
 }
 
-// mergeTask reads the files of one task. It combines the run and the result of each attempt.
+// mergeTask reads the files of one task. It combines the run record and the result record of each
+// attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
-	// Read the files from last to first, so that results come before runs. If two files have
-	// records of the same kind and attempt, the last file counts.
+	// Read the files from last to first. So result records come before run records. If two files
+	// have records of the same kind for the same attempt, the last file in t counts.
 	for i := len(t) - 1; i >= 0; i-- {
 		r := read(h, t[i])
 		if r.name == "" && r.value.Kind() != jsontree.Object {
@@ -121,8 +124,8 @@ func mergeTask(h host.Host, t task) merged {
 	return m
 }
 
-// attempt returns the attempt with the number n. If m has no such attempt, it adds an empty one.
-// The pointer is valid only until the next attempt is added.
+// attempt returns the attempt with the number n. If m has no such attempt, it adds an empty one for
+// the task with the id bead. The pointer is valid only until the next attempt is added to m.
 func (m *merged) attempt(bead string, n int) *Attempt {
 	for i := range m.attempts {
 		if m.attempts[i].Attempt == n {
@@ -143,8 +146,8 @@ func attemptNumber(rec fields, name fileName) int {
 }
 
 // addRecord adds the fields of one record to the attempt. If the attempt already has a record of
-// that kind, it changes nothing and returns false. The caller must add the result before the run:
-// addRecord keeps fields that are already set, so the result's values have priority.
+// that kind, addRecord changes nothing and returns false. It usually keeps fields that are already
+// set. So the caller must add the result record before the run record, to give its values priority.
 func (a *Attempt) addRecord(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
@@ -173,7 +176,8 @@ func (a *Attempt) addRecord(rec fields) bool {
 	return true
 }
 
-// addRun sets the start time, and the fields whose values come only from the run record.
+// addRun sets the fields whose values come only from the run record. It also sets the start time,
+// which the result record may have set before.
 func (a *Attempt) addRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
@@ -186,22 +190,23 @@ func (a *Attempt) addRun(run fields) {
 }
 
 // setStart sets the start time to runStart, the start time in the run record. But if runStart is
-// not a valid time, it keeps the start time of the result record. It does not keep a start time
-// that equals the end time: fillResult writes the end time if the start is unknown.
+// not a valid time, and the result record has a start time, setStart keeps the latter. There is one
+// exception: if the start time in the result record equals its end time, the start was probably
+// unknown, because fillResult then writes the end time as the start time. So it is not kept.
 func (a *Attempt) setStart(runStart string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(runStart).IsZero() {
 		a.StartedAt = runStart
 	}
 }
 
-// derive sets the fields that follow from other fields, and gives empty fields their default
-// values. If the attempt has no status, derive sets it to running.
+// derive sets the fields that are computed from other fields, and gives empty fields their default
+// values. If the attempt has no status, derive sets the status to running.
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
 		n := a.finished.Sub(a.started).Seconds()
 		if n == 0 {
-			n = 1 // both times are equal, but a duration of 0 means unknown
+			n = 1 // both times are equal, but readers of a report take a duration of 0 as unknown
 		}
 		if n < mostSeconds {
 			a.DurationSeconds = &n
@@ -210,9 +215,9 @@ func (a *Attempt) derive() {
 	if a.Status == "" {
 		a.Status = Running
 	}
-	// Prefer the failure_reason of the run record, which is usually one word. The reason in a
-	// result record may be a sentence. Such reasons are rarely equal and cannot be counted
-	// together.
+	// Prefer the failure_reason of the run record, which is usually one word, so that a report can
+	// count equal reasons together. The reason in a result record may be a sentence, and two
+	// sentences are rarely equal.
 	if a.hasFailed() {
 		a.Reason = cmp.Or(a.failure, a.Reason)
 	}

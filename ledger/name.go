@@ -11,8 +11,8 @@ import (
 const (
 	extension    = ".json"
 	attemptInfix = ".attempt-"
-	// Files with the results of checks are stored beside the result records, but are not records.
-	// Their names end with verifySuffix and the extension.
+	// Files with the results of checks of an agent's work, such as tests, are stored beside the
+	// result records, but are not records. Their names end with verifySuffix and the extension.
 	verifySuffix = "-verify"
 )
 
@@ -31,11 +31,11 @@ func keptName(bead string, attempt int) string {
 	return bead + attemptInfix + strconv.Itoa(attempt) + extension
 }
 
-// fileName is the name of a record's file, split into its parts.
+// fileName is the name of a record's file, split into its parts. bead is the id of the task.
 type fileName struct {
 	file    string
 	bead    string
-	attempt int // number of an earlier attempt; 0 in the name of the latest record
+	attempt int // number of the attempt; 0 for the latest record, whose file name has no number
 }
 
 // parseName parses the name of a record's file. It returns false for names that no record can have,
@@ -54,8 +54,8 @@ func parseName(file string) (fileName, bool) {
 	return fileName{file, stem, 0}, true
 }
 
-// compareNames compares two file names, to sort them by task and then by attempt. The latest record
-// of a task, whose name has no attempt, comes last.
+// compareNames compares two file names, to sort them by task and then by attempt number. The file
+// name of a task's latest record contains no attempt number. It comes last.
 func compareNames(a, b fileName) int {
 	if c := strings.Compare(a.bead, b.bead); c != 0 {
 		return c

@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. For a large exponent it appends only 40 zeros. The result is then too small, but has the right
-// sign and still does not fit into 64 bits.
+// 1. For a large exponent, wholeNumber appends at most 40 zeros. The returned number may then be too
+// small. But it has the right sign and, like the exact number, does not fit into 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {
@@ -55,9 +55,9 @@ func intOf(v jsontree.Value) (int64, bool) {
 	return n, err == nil
 }
 
-// withZeros multiplies the number in digits by 10 to the power of shift. It appends at most 40
-// zeros. If shift is negative, it removes digits from the end; the caller guarantees that these are
-// zeros.
+// withZeros multiplies the number in digits by 10 to the power of shift. If shift is positive, it
+// appends zeros, but at most 40. If shift is negative, it removes digits from the end. The caller
+// guarantees that the removed digits are zeros.
 func withZeros(digits string, shift int) string {
 	const most = 40
 	if shift <= 0 {

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// batch is the number of items that a worker goroutine takes at once. Larger batches need fewer
-// channel operations.
+// batch is the number of inputs that a goroutine of [inOrder] takes from a channel at once. Larger
+// batches need fewer channel operations.
 const batch = 16
 
-// job is a batch of items and the channel for its results. The channel is buffered, so
-// a worker never blocks on it.
+// job is a batch of inputs for the function work, and a channel for the results. The channel is
+// buffered, so the goroutine that sends the results never blocks.
 type job[T, R any] struct {
 	items   []T
 	answers chan []R
@@ -26,10 +26,10 @@ func (j job[T, R]) do(work func(T) R) {
 	j.answers <- answers
 }
 
-// inOrder calls work for every item, in parallel on all processors, and passes the results to emit
-// in the order of the items. Only a few batches per processor are in memory at once. It never calls
-// emit concurrently. It stops at the first error of items or emit, or when ctx ends, and returns
-// this error.
+// inOrder calls the function work for every element of items, in parallel on all processors. It
+// passes the results to the function emit in the order of the elements, one after the other. Only a
+// few batches per processor are in memory at once. inOrder stops at the first error that items
+// yields or emit returns, or when ctx ends. It returns this error or the cause of the end of ctx.
 func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)
@@ -68,8 +68,9 @@ func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func
 	return context.Cause(ctx)
 }
 
-// chunks yields the items in slices of the given size; the last slice may be shorter. After an error,
-// it drops the items of the unfinished slice, yields the error and stops.
+// chunks groups the elements of items into slices of the given size and yields these slices. The
+// last slice may be shorter. After an error of items, chunks drops the elements of the slice that
+// is not yet full, yields the error and stops.
 func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	return func(yield func([]T, error) bool) {
 		var chunk []T
@@ -92,7 +93,7 @@ func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
 	}
 }
 
-// send sends the item to a channel. It returns false if ctx ends first.
+// send sends item to the channel to. It returns false if ctx ends first.
 func send[T any](ctx context.Context, to chan<- T, item T) bool {
 	select {
 	case to <- item:

@@ -17,15 +17,16 @@ type Query struct {
 	Agents    []string // only attempts of these agents; if empty, attempts of all agents
 	Models    []string
 	Templates []string
-	// Cost returns the cost of an attempt in US dollars, which the records do not contain. If Cost
-	// is nil, no cost is known. Cost is never called concurrently.
+	// Cost returns the cost of an attempt in US dollars. The files of the ledger do not contain
+	// this cost. bead is the id of the task. If the function Cost is nil, the report has no costs.
+	// Cost is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
-// Filter is the query as a report shows it. null in a field means that the query does not restrict
-// this field.
+// Filter is the part of a [Query] that a report shows. null in a field means that the query does
+// not restrict the attempts by this field.
 type Filter struct {
-	Since    *string  `json:"since"` // start of the period: a date or a time
+	Since    *string  `json:"since"` // start of the reported period: a date or a time
 	Agent    []string `json:"agent"`
 	Model    []string `json:"model"`
 	Template []string `json:"template"`
@@ -39,8 +40,8 @@ func (q Query) filter() Filter {
 	return f
 }
 
-// price sets the cost of the attempts whose cost is known. It ignores negative and implausibly high
-// costs.
+// price calls q.Cost for each attempt and stores the cost, if it is known, in the attempt. It
+// ignores negative and implausibly high costs.
 func (q Query) price(attempts []Attempt) {
 	if q.Cost == nil {
 		return
@@ -53,15 +54,15 @@ func (q Query) price(attempts []Attempt) {
 	}
 }
 
-// Since is the start of the period that a report counts. The zero value means that the report
-// counts all attempts.
+// Since is the start of the period that a report covers. The zero value means that the report
+// counts the attempts of all times.
 type Since struct {
 	text string
 	at   time.Time
 }
 
-// ParseSince parses a date, a time, or an age such as 7d, 24h or 2w. A date means midnight in UTC,
-// because the records use UTC.
+// ParseSince parses the start of a report's period: a date, a time, or an age such as 7d, 24h or
+// 2w, which is subtracted from now. A date means midnight in UTC, because run records use UTC.
 func ParseSince(text string, now time.Time) (Since, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -92,25 +93,28 @@ func age(text string) (time.Duration, bool) {
 	return d, err == nil && d >= 0
 }
 
-// Unmatched is a name in the query that no attempt of the report's period has.
+// Unmatched is a name that a report's query asks for, such as the name of an agent, although no
+// attempt in the report's period has this name.
 type Unmatched struct {
-	Field string   `json:"field"` // the field that the name was searched in: agent, model or template
+	Field string   `json:"field"` // the field of the query that contains the name: agent, model or template
 	Name  string   `json:"name"`
 	Seen  []string `json:"seen"` // the names that attempts have in this field, at most maxGroups
 }
 
-// selection picks the attempts that match a query. For each field that the query restricts, it
-// remembers the names that occur in the attempts.
+// selection picks the attempts that match a query. A query may restrict the agent, the model and
+// the template of attempts. For each restricted field, selection also remembers which names
+// attempts have in this field.
 type selection struct {
 	since Since
 	names []wanted
 }
 
-// wanted holds the names that a query selects for one field, such as the agent.
+// wanted holds the names that a query accepts in one field of an attempt, such as the names of the
+// agents.
 type wanted struct {
 	field string
-	of    func(Attempt) string // returns the attempt's name in this field
-	any   []string             // the names that the query selects
+	of    func(Attempt) string // returns the value of this field of an attempt, such as the agent's name
+	any   []string             // the names that the query accepts
 	seen  map[string]bool      // the names that attempts have in this field, at most maxGroups
 }
 
@@ -129,9 +133,10 @@ func newSelection(q Query) *selection {
 
 const noStart = "no-start-time"
 
-// from returns the attempts of a task that match the query. If the query has a Since, an attempt
-// matches if it started or ended at or after that time. Then an attempt without a readable time
-// does not match, and from adds its bead to m.left. The result reuses the memory of m.attempts.
+// from returns the attempts in m, which are those of one task, that match the query. If the query
+// has a Since, an attempt matches only if it started or ended at or after that time. If it has
+// neither a readable start nor a readable end, from leaves it out and adds its task's id to m.left.
+// The result reuses the memory of m.attempts.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

@@ -7,17 +7,17 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Run returns the run record of an attempt. If attempt is 0, it returns the latest run record.
-// Fields of the wrong type are left zero; validation reports them. If there is no record, it
-// returns an error that wraps fs.ErrNotExist.
+// Run returns the run record of an attempt at the task bead. If attempt is 0, it returns the task's
+// latest run record. If a JSON field has the wrong type, the field of Run stays zero; only
+// [Store.Validate] reports the problem. If there is no such record, the error wraps fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)
 	return r, err
 }
 
-// Result returns the result record of an attempt. If attempt is 0, it returns the latest result
-// record. See [Store.Run] for errors.
+// Result returns the result record of an attempt at the task bead. If attempt is 0, it returns the
+// task's latest result record. It treats errors as [Store.Run] does.
 func (s *Store) Result(bead string, attempt int) (Result, error) {
 	var r Result
 	err := s.read(ResultKind, bead, attempt, &r)

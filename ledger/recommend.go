@@ -2,19 +2,19 @@ package ledger
 
 import "fmt"
 
-// Recommendation says that a statistic, such as the success rate, has crossed a threshold. It advises
-// the user what to do.
+// Recommendation says that a statistic of a report, such as the success rate, has crossed a
+// threshold. It advises the user what to do.
 type Recommendation struct {
 	Rule      string  `json:"rule"`
 	Subject   string  `json:"subject"`   // an agent, template or failure reason; empty means all runs
 	Threshold float64 `json:"threshold"` // a percentage, or a number of runs
 	Value     float64 `json:"value"`     // the value that crossed Threshold, in the same unit
-	// Runs is the number of runs from which Value was computed. For HighRetry it is a number of
-	// tasks.
+	// Runs is the number of runs from which Value was computed. But if Rule is HighRetry, Value was
+	// computed from tasks, and Runs is the number of tasks.
 	Runs     int      `json:"runs"`
 	Finding  string   `json:"finding"`
 	Advice   string   `json:"advice"`
-	Evidence []string `json:"evidence"` // beads of the most recent examples, at most maxEvidence
+	Evidence []string `json:"evidence"` // task ids of the most recent examples, at most maxEvidence
 }
 
 func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
@@ -30,9 +30,9 @@ const (
 	StuckRuns    = "stuck-running"
 )
 
-// Thresholds of recommendations. Most of them are percentages. The constants that begin with
-// "enough" are minimum numbers of runs or tasks. Below the minimum a percentage means little, so
-// there is no recommendation.
+// Thresholds of recommendations, as percentages. The constants whose names begin with "enough" are
+// instead minimum numbers of runs or tasks. With fewer runs or tasks, a percentage means little, so
+// gaffer gives no recommendation.
 const (
 	lowSuccess       = 70.0
 	highRetry        = 30.0
@@ -45,7 +45,7 @@ const (
 	enoughOfTimeouts = 5
 )
 
-// recommend returns a recommendation for each threshold that the statistics s cross.
+// recommend returns a recommendation for each statistic in s that has crossed its threshold.
 func (t *tally) recommend(s Statistics) []Recommendation {
 	list := []Recommendation{}
 	for _, rule := range []func(Statistics) []Recommendation{
@@ -56,8 +56,8 @@ func (t *tally) recommend(s Statistics) []Recommendation {
 	return list
 }
 
-// sentences returns the recommendations as sentences, as the protocol requires. If there are no
-// recommendations, it returns one sentence that says so.
+// sentences returns the recommendations as sentences, because the format of a report requires
+// texts. If there are no recommendations, it returns one sentence that says so.
 func sentences(list []Recommendation, s Statistics) []string {
 	if len(list) == 0 {
 		runs := fmt.Sprintf("%d runs", s.TotalRuns)
@@ -116,8 +116,9 @@ func (t *tally) weakAgents(s Statistics) []Recommendation {
 	return list
 }
 
-// weakTemplates returns a recommendation for each template with a low success rate. If there is
-// only one template, it returns no recommendation, because there is nothing to compare.
+// weakTemplates returns a recommendation for each prompt template whose runs have a low success
+// rate. If there is only one template, it returns no recommendation, because it cannot compare it
+// with another one.
 func (t *tally) weakTemplates(s Statistics) []Recommendation {
 	var list []Recommendation
 	for _, tpl := range s.ByTemplate {

@@ -9,11 +9,12 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Version is the schema_version of records in the full form. A record without a schema_version is
-// in the minimal form. gaffer reads such records but does not create them.
+// Version is the schema_version of the run and result records that gaffer writes. They have the
+// full form, which has more required fields. A record without a schema_version has the minimal
+// form. Other programs write such records; gaffer only reads them.
 const Version = 1
 
-// DefaultMaxRetries is the maximum number of retries of a task if none is given.
+// DefaultMaxRetries is the maximum number of retries of a task if the caller gives no maximum.
 const DefaultMaxRetries = 2
 
 // Status is the status of an attempt.
@@ -39,9 +40,9 @@ type Run struct {
 	Agent           string        `json:"agent"`
 	Model           string        `json:"model"`
 	Repo            string        `json:"repo"`
-	Prompt          string        `json:"prompt"` // the first characters of the prompt; see Excerpt
+	Prompt          string        `json:"prompt"` // the first characters of the prompt; see the function Excerpt
 	PromptFull      string        `json:"prompt_full"`
-	PromptHash      string        `json:"prompt_hash"` // hash of the full prompt; see Hash
+	PromptHash      string        `json:"prompt_hash"` // hash of the full prompt; see the function Hash
 	StartedAt       string        `json:"started_at"`
 	FinishedAt      *string       `json:"finished_at"`
 	DurationSeconds *int          `json:"duration_seconds"`
@@ -51,7 +52,7 @@ type Run struct {
 	SessionName     string        `json:"session_name"`
 	ResultFile      string        `json:"result_file"`
 	ExitCode        *int          `json:"exit_code"`
-	OutputSummary   *string       `json:"output_summary,omitempty"` // the last characters of the output; see Summary
+	OutputSummary   *string       `json:"output_summary,omitempty"` // the last characters of the agent's output; see the function Summary
 	FailureReason   *string       `json:"failure_reason,omitempty"`
 	TemplateName    *string       `json:"template_name,omitempty"`
 	Verification    *Verification `json:"verification,omitempty"`
@@ -96,8 +97,8 @@ type Dispatch struct {
 	MaxRetries         int    // 0 means DefaultMaxRetries
 }
 
-// NewRun returns the record of an attempt that starts at the time now, with the default values for
-// the empty fields of d. It leaves ResultFile empty: [Store.Begin] sets it.
+// NewRun returns the run record of an attempt that starts at the time now. Where a field of d is
+// empty, it uses the default value. It leaves ResultFile empty; [Store.Begin] sets this field.
 func NewRun(d Dispatch, now time.Time) Run {
 	r := Run{
 		SchemaVersion: Version,

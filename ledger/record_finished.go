@@ -8,9 +8,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. The
-// status of run must be Running, as for Begin. If the task has no run record yet, Record
-// writes each file only once. A caller may repeat Record after a crash.
+// Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. The status of
+// the parameter run must be Running, as for Begin, although the attempt has ended. If the task has
+// no run record yet, Record writes each file only once, which is faster. A caller may repeat Record
+// after a crash.
 func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	fresh, err := s.record(ctx, run, r)
 	if err != nil || fresh {
@@ -23,8 +24,8 @@ func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	return err
 }
 
-// record writes both records of the attempt. If the task already has a run record, it writes nothing
-// and returns false.
+// record writes the run record and the result record of an attempt. But if the task already has a
+// run record, it writes nothing and returns false.
 func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
 	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
 		return false, err

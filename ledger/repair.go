@@ -7,12 +7,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// repair adds missing fields to one record, if they can be derived. changed lists the fields that
-// were set.
+// repair adds missing fields to one run or result record, if their values can be derived from other
+// data. changed lists the fields that were set.
 type repair struct {
 	root *jsontree.Node
-	// partner is the other record of the same attempt: the result of a run, or the run of a result.
-	// It is zero if there is no such record.
+	// partner is the other record of the same attempt. If root is a run record, partner is the
+	// result record, and vice versa. It is zero if there is no such record.
 	partner jsontree.Value
 	changed []string
 }
@@ -38,8 +38,8 @@ func (r *repair) addText(field string, texts ...string) {
 	}
 }
 
-// addFrom sets a field, if it is missing, to its value in the partner record. If the partner lacks
-// the field too, addFrom sets it to v.
+// addFrom sets a field, if it is missing, to its value in r.partner, the other record of the same
+// attempt. If that record lacks the field too, addFrom sets the field to v.
 func (r *repair) addFrom(field string, v any) {
 	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
 		v = theirs
@@ -47,9 +47,9 @@ func (r *repair) addFrom(field string, v any) {
 	r.add(field, v)
 }
 
-// run adds to a run record all missing fields that the full form requires and that can be derived.
-// A run with neither an end nor a result gets the status "running", as if it had just been
-// dispatched.
+// run adds missing fields to a run record: those that a record with a schema_version must have and
+// whose values can be derived. If the record has no status, and the attempt has no result record,
+// the status becomes "running", as if the attempt had just started.
 func (r *repair) run(resultFile string) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -64,13 +64,14 @@ func (r *repair) run(resultFile string) {
 	r.addText("result_file", resultFile)
 }
 
-// end copies the outcome from the result record to the run record, if the run record has no
-// outcome, for example because a Finish was interrupted. It does nothing if there is no result with
-// a final status and an end time.
+// end copies the outcome of the attempt from the result record to the run record, if the run record
+// lacks it, for example because [Store.Finish] was interrupted. It does nothing if there is no
+// result record, or if the result record lacks a final status or an end time.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	// A run record without a status, which the minimal form allows, counts as running.
+	// A run record without a status counts as running. Only records without a schema_version may
+	// lack the status.
 	said := r.root.Get("status")
 	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
@@ -86,8 +87,9 @@ func (r *repair) end() {
 	}
 }
 
-// duration sets the duration, if it is missing or null, to the duration in the partner record or to
-// the difference of the timestamps. If both are unknown, a missing duration becomes null.
+// duration sets the duration if it is missing or null. It uses the duration in r.partner, the other
+// record of the same attempt, or else the difference between the start time and the end time. If
+// both are unknown, a missing duration becomes null.
 func (r *repair) duration() {
 	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
 		r.set("duration_seconds", theirs)
@@ -101,8 +103,9 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt sets the full prompt if it is missing and the excerpt is so short that it was not cut. It
-// sets the hash if the full prompt is known and the record has no valid hash.
+// prompt sets the field prompt_full if it is missing and the field prompt contains the whole
+// prompt: that field holds only the first characters, but a short prompt was not cut. It sets the
+// hash of the prompt if prompt_full is known and the record has no valid hash.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
@@ -114,8 +117,9 @@ func (r *repair) prompt() {
 	}
 }
 
-// result adds to a result record all missing fields that the full form requires and that can be
-// derived. followed says whether a later attempt of the task is recorded.
+// result adds missing fields to a result record: those that a record with a schema_version must
+// have and whose values can be derived. followed says whether a later attempt of the task is
+// recorded.
 func (r *repair) result(followed bool) {
 	bead := r.root.Get("bead").Text()
 	r.add("schema_version", Version)
@@ -140,7 +144,7 @@ func unrepaired(field string) string {
 	return "is missing and cannot be derived"
 }
 
-// reasons returns the reasons why a record was refused, as one text.
+// reasons returns, as one text, the reasons why a repaired record is still invalid.
 func reasons(c *check) string {
 	var texts []string
 	for _, f := range onlyInvalid(c.found) {

@@ -1,14 +1,15 @@
 package ledger
 
-// Retries describes the outcomes of tasks by their number of attempts.
+// Retries counts the tasks that were attempted more than once, and their outcomes. ByAttempts
+// counts all tasks, grouped by their number of attempts.
 type Retries struct {
 	Tasks      int        `json:"tasks"`   // tasks with more than one attempt
-	Done       int        `json:"done"`    // tasks with several attempts whose last attempt is done
-	GaveUp     int        `json:"gave_up"` // tasks with several attempts whose last attempt failed or timed out
+	Done       int        `json:"done"`    // tasks with several attempts, of which the last one succeeded
+	GaveUp     int        `json:"gave_up"` // tasks with several attempts, of which the last one failed or timed out
 	ByAttempts []Attempts `json:"by_attempts"`
 }
 
-// Attempts counts the tasks with a certain number of attempts.
+// Attempts counts the tasks that had a certain number of attempts, and how many of them succeeded.
 type Attempts struct {
 	Attempts int  `json:"attempts"`
 	OrMore   bool `json:"or_more"` // Tasks and Done include tasks with more attempts
@@ -16,8 +17,8 @@ type Attempts struct {
 	Done     int  `json:"done"`
 }
 
-// maxAttempts is the highest number of attempts that is counted separately. Tasks with more
-// attempts are counted as having maxAttempts.
+// maxAttempts is the highest number of attempts for which a report counts tasks separately. Tasks
+// with more attempts are counted as if they had maxAttempts attempts.
 const maxAttempts = 6
 
 type retries struct {
@@ -50,8 +51,8 @@ func (r *retries) retried() int {
 	return n
 }
 
-// counted returns the counts. They have one entry for each number of attempts, from 1 to the
-// highest number that a task has, but at most maxAttempts entries.
+// counted returns the counts for a report. ByAttempts has one entry for each number of attempts,
+// from 1 to the highest number that a task has had, but at most maxAttempts entries.
 func (r *retries) counted() Retries {
 	out := Retries{Tasks: r.retried(), GaveUp: r.gaveUp, ByAttempts: []Attempts{}}
 	for i, tasks := range r.tasks {

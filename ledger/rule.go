@@ -1,7 +1,7 @@
 package ledger
 
-// form is the type of the values of a field. It has nothing to do with the full and the minimal form
-// of a record.
+// form is the type of the values of a field in a run or result record. It has nothing to do with
+// the two forms of records: the full form, with a schema_version, and the minimal form, without it.
 type form uint8
 
 const (
@@ -15,7 +15,8 @@ const (
 	aVersion // a schema version; only Version is valid
 )
 
-// need says in which form of a record a field is required.
+// need says in which records a field is required. A record with a schema_version has the full form,
+// and a record without it has the minimal form.
 type need uint8
 
 const (
@@ -27,7 +28,7 @@ const (
 // anyNumber is the value of rule.least for a field without a lower limit.
 const anyNumber = -1 << 31
 
-// rule defines which values one field of a record may have.
+// rule defines which values one field of a run or result record may have.
 type rule struct {
 	name    string
 	need    need
@@ -36,9 +37,9 @@ type rule struct {
 	filled  bool     // an empty text is invalid
 	least   int      // smallest valid number; anyNumber for no limit
 	oneOf   []string // the valid texts; nil if any text is valid
-	open    bool     // texts that are not in oneOf are valid too, unless the check is strict
+	open    bool     // texts that are not in oneOf are invalid only if empty or if the check is strict
 	path    bool     // the text is a file path
-	members []rule   // rules for members of an object; members without a rule are allowed
+	members []rule   // rules for the members of a JSON object; a member without a rule may have any value
 }
 
 var (
@@ -47,8 +48,9 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
-// ownSteps is the prefix of the agent name for a step that gaffer executes itself, such as a merge in
-// a team's run. A strict check accepts these names and the protocol's two agents.
+// ownSteps begins the agent name in the record of a step that gaffer executes itself, without an
+// agent, such as a merge. A strict check of records accepts only names with this prefix and the two
+// agent names that the protocol defines, claude and codex.
 const ownSteps = "gaffer-"
 
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{
@@ -59,8 +61,8 @@ var verification = rule{name: "verification", form: anObject, null: true, member
 	{name: "overall", oneOf: outcomes[:2]},
 }}
 
-// runRules and resultRules define the fields of the records. Validation uses them, and
-// the JSON schemas are generated from them.
+// runRules and resultRules define the fields of run records and of result records. The validation
+// of records uses these rules, and the JSON schemas are generated from them.
 var runRules = []rule{
 	{name: "schema_version", need: inFull, form: aVersion},
 	{name: "bead", need: inBoth, filled: true},

@@ -24,10 +24,12 @@ type file struct {
 
 func (f file) path() string { return filepath.Join(f.dir, f.file) }
 
-// task lists all files of one bead: first the runs, then the results.
+// task lists all files with records of one task: first the run records, then the result records.
+// All have the same field bead, the task's id.
 type task []file
 
-// folder represents the records of one kind in a folder: all of them, or only one.
+// folder selects record files of one kind in the folder dir: all of them or, if only is set, one
+// file.
 type folder struct {
 	host host.Host
 	kind Kind
@@ -44,8 +46,9 @@ func (s *Store) folders() []folder {
 	return folders
 }
 
-// window is how many file names are sorted at a time. A ledger may have too many records to keep
-// all names in memory. So [folder.files] reads the folder again for each group of this size.
+// window is how many file names [folder.files] sorts at a time. A ledger may have too many records
+// to keep all file names in memory. So folder.files reads the whole folder again for each group of
+// window names, and keeps only these names.
 const window = 8192
 
 // files yields the files of the folder that have the name of a record, sorted by task and attempt.
@@ -74,11 +77,11 @@ func (f folder) files() iter.Seq2[file, error] {
 	}
 }
 
-// after returns the names that follow previous in sorted order, at most window of them. If previous
-// is nil, it returns the first names.
+// after returns, in sorted order, the next names of record files after the name previous, at most
+// window of them. If previous is nil, it returns the first names.
 func (f folder) after(previous *fileName) ([]fileName, error) {
 	var names []fileName
-	full := false // whether names[:window] is sorted and has the smallest names so far
+	full := false // whether names[:window] is sorted and has the smallest names that the loop has seen so far
 	for name, err := range f.host.Names(opList, f.dir) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -106,8 +109,9 @@ func firstNames(names []fileName) []fileName {
 	return names[:min(len(names), window)]
 }
 
-// nameOf is like parseName but accepts any name, because a caller of FixPath or ValidatePath may
-// name any file. If name is not the name of a record, the whole name is used as the bead.
+// nameOf is like parseName but accepts any file name, because a caller of FixPath or ValidatePath
+// may pass the path of any file. If name is not a name that the file of a record can have, the
+// field bead, which is the task's id, becomes the whole name.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -115,9 +119,9 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields one task for each bead, with all files of this bead in the folders. The tasks are
-// sorted by bead. The files of a task are in the order of the folders. After an error, tasks yields
-// the error and stops.
+// tasks yields, for each task that has files in the folders, the list of these files. It sorts the
+// tasks by their ids, the beads. The files of a task are in the order of the parameter folders.
+// After an error, tasks yields the error and stops.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -148,8 +152,8 @@ func tasks(folders ...folder) iter.Seq2[task, error] {
 	}
 }
 
-// head iterates over the files of one folder. Its embedded file is the next one, which tasks has not
-// yielded yet.
+// head iterates over the files of one folder. Its embedded file is the next file of the folder: the
+// first one that the iterator [tasks] has not yielded yet.
 type head struct {
 	file
 	err  error
@@ -159,8 +163,8 @@ type head struct {
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead returns the bead that comes first in sorted order among the next files of all folders.
-// more is false if there are no files left.
+// nextBead compares the next files of all folders, and returns the smallest bead, which is the id
+// of a task. more is false if there are no files left.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {
@@ -178,12 +182,12 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 type reading struct {
 	file
 	value   jsontree.Value
-	found   []statefile.Finding // portability problems, see statefile.CheckPortable
-	name    string              // name of the finding if the file cannot be used as a record
+	found   []statefile.Finding // content that JSON libraries treat differently, see statefile.CheckPortable
+	name    string              // name of the problem, such as not-json, if the file cannot be used as a record; else empty
 	problem string
 }
 
-// read reads one file. If that fails, the result contains the reason.
+// read reads one file. If the file cannot be used as a record, the returned reading says why.
 func read(h host.Host, f file) reading {
 	r := reading{file: f}
 	data, err := statefile.ReadBytes(h, f.path())
@@ -222,10 +226,10 @@ func unreadableText(err error) string {
 	return err.Error()
 }
 
-// isCheckResult reports whether the file holds the results of checks, and so is not a record.
-// The name of such a file ends with verifySuffix. The file of a record can have such a name too, if
-// its bead ends with verifySuffix. But then the record contains the same bead, and isCheckResult
-// returns false. v is the content of the file.
+// isCheckResult reports whether the file holds the results of checks of an agent's work, and so is
+// not a record. The name of such a file ends with verifySuffix. But the file of a record has such a
+// name too, if the task's id ends with verifySuffix. In this case the record contains this id in
+// the field bead, and isCheckResult returns false. v is the content of the file.
 func (f file) isCheckResult(v jsontree.Value) bool {
 	return strings.HasSuffix(f.bead, verifySuffix) && v.Get("bead").Text() != f.bead
 }

@@ -5,8 +5,8 @@ import "embed"
 //go:embed schemas/run.schema.json schemas/result.schema.json
 var schemas embed.FS
 
-// Schema returns the JSON Schema (draft 2020-12) of a kind of records, in the full form. It panics if
-// the kind is unknown.
+// Schema returns the JSON Schema (draft 2020-12) of run records or of result records, as gaffer
+// writes them. It panics if the kind is unknown.
 func Schema(kind Kind) []byte {
 	data, err := schemas.ReadFile("schemas/" + string(kind) + ".schema.json")
 	if err != nil {

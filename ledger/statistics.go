@@ -9,9 +9,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Statistics holds the counts of a report. A run is one attempt of a task. Rates are percentages with
-// one decimal: success_rate is a percentage of the runs that have ended, and retry_rate is a
-// percentage of the tasks.
+// Statistics holds the counts of a report. In its comments, a run is one attempt of a task. Rates
+// are percentages with one decimal: success_rate is the share of the ended runs that succeeded, and
+// retry_rate is the share of the tasks that needed more than one attempt.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`
@@ -20,23 +20,23 @@ type Statistics struct {
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // runs with a status that the protocol does not define
-	Lost               int        `json:"lost"`  // runs whose process disappeared; also counted in Failed or Timeout
-	Stuck              int        `json:"stuck"` // runs counted in Running that have ended or were probably abandoned
+	Lost               int        `json:"lost"`  // runs whose process disappeared; they are also counted in Failed or Timeout
+	Stuck              int        `json:"stuck"` // runs that are counted in Running but have ended or were probably abandoned
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks with more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
 	AvgDurationSeconds float64    `json:"avg_duration_seconds"`
-	FirstRun           *string    `json:"first_run"` // start of the earliest run; null if no time is readable
-	LastRun            *string    `json:"last_run"`  // start of the latest run; null if no time is readable
+	FirstRun           *string    `json:"first_run"` // start of the earliest run; null if no run has a readable time
+	LastRun            *string    `json:"last_run"`  // start of the run that started last; null if no run has a readable time
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
 	FailureReasons     []Reason   `json:"failure_reasons"` // sorted by frequency, the most common reason first
 	TaskTypes          []TaskType `json:"task_types"`
 	Durations          Durations  `json:"duration_distribution"`
-	ByWeek             []Week     `json:"by_week"`       // the most recent weeks in which runs started
-	EarlierWeeks       Group      `json:"earlier_weeks"` // runs of all weeks before the weeks in ByWeek
-	Undated            Group      `json:"undated"`       // runs whose week is unknown or in the future
+	ByWeek             []Week     `json:"by_week"`       // counts for each of the most recent weeks in which runs started
+	EarlierWeeks       Group      `json:"earlier_weeks"` // counts of the runs in all weeks before the weeks in ByWeek
+	Undated            Group      `json:"undated"`       // counts of the runs whose week is unknown or in the future
 	Retries            Retries    `json:"retries"`
 	Cost               Cost       `json:"cost"`
 }
@@ -59,14 +59,14 @@ type Template struct {
 	Group
 }
 
-// TaskType counts the runs whose prompt begins with the same word, such as "fix". Prompts that begin
-// with none of the known words count as "other".
+// TaskType counts the runs whose prompt begins with the same known word, such as "fix". Runs whose
+// prompt begins with any other word count as "other".
 type TaskType struct {
 	TaskType string `json:"task_type"`
 	Group
 }
 
-// Reason counts the runs that failed or timed out for one reason.
+// Reason counts the runs that failed or timed out for the same reason.
 type Reason struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
@@ -80,11 +80,11 @@ type Cost struct {
 	FailedUSD   *float64 `json:"failed_usd"` // cost of failed and timed out runs; null if no cost is known
 }
 
-// noReason is the reason under which failures without a reason are counted.
+// noReason is the name under which a report counts the failures that have no recorded reason.
 const noReason = "not given"
 
-// lostReason is the failure reason of an attempt whose process disappeared without recording
-// an end.
+// lostReason is the failure reason of an attempt whose process disappeared before it could record
+// how the attempt ended.
 const lostReason = "lost"
 
 // tally adds up the counts of a report, task by task.
@@ -111,8 +111,8 @@ func newTally(now time.Time) *tally {
 	}
 }
 
-// add adds the attempts of one task to the counts. uncounted lists files and attempts of the task
-// that the report does not count; add adds them to t.leftOut.
+// add adds the attempts of one task to the counts. The parameter uncounted lists the files and
+// attempts of the task that the report does not count; add adds them to t.leftOut.
 func (t *tally) add(attempts []Attempt, uncounted []leftOut) {
 	for _, l := range uncounted {
 		t.leave(l)
@@ -159,15 +159,16 @@ func (t *tally) failure(a Attempt) {
 	}
 }
 
-// isLost reports whether reason is "lost", alone or followed by details such as "lost: no
-// heartbeat". Other words that begin with "lost" do not count.
+// isLost reports whether reason is "lost", or "lost" followed by details, such as "lost: no
+// heartbeat". It returns false for other words that begin with "lost".
 func isLost(reason string) bool {
 	rest, ok := strings.CutPrefix(reason, lostReason)
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
 }
 
-// between updates t.first and t.last, the start times of the report's first and last run, with the
-// attempt a. It ignores a if its start is unknown or in a future week.
+// between updates t.first and t.last, the earliest and the latest start time in the report, with
+// the start time of the attempt a or, if that is unknown, with its end time. It ignores a if both
+// times are unknown or if the time is in a future week.
 func (t *tally) between(a Attempt) {
 	at := a.begin()
 	if !t.weeks.has(at) {

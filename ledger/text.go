@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// The maximum lengths of the prompt's excerpt and of the output's summary, in characters.
+// The maximum lengths, in characters, of two texts in records: the beginning of the prompt and the
+// end of the agent's output.
 const (
 	excerptLength = 200
 	summaryLength = 500

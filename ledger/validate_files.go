@@ -11,23 +11,24 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// ValidatedFile is the result of validating one file.
+// ValidatedFile is the result of validating one file of a ledger.
 type ValidatedFile struct {
 	Path    string
 	Found   []statefile.Finding
-	Skipped bool // the file is not a record; one of the findings says so
+	Skipped bool // the file is not a record, so it was not validated; one of the findings in Found says so
 }
 
-// ValidateOptions configures the validation.
+// ValidateOptions configures the validation of a ledger's records.
 type ValidateOptions struct {
-	// Strict makes all agent names invalid except the protocol's two agents and the names of
-	// gaffer's own steps. It does not turn irregular content into invalid content: the caller
-	// decides what to do with irregular records.
+	// Strict limits the valid agent names to the two that the protocol defines, claude and codex,
+	// and to names with the prefix "gaffer-", which steps of gaffer itself have. Strict does not
+	// turn findings of the severity Irregular into findings of the severity Invalid.
 	Strict bool
 }
 
-// Validate checks every record of the ledger, and whether each run matches its result. It calls
-// visit for every file, task by task. It returns the first error of visit.
+// Validate checks every record of the ledger, and whether the run record and the result record of
+// each attempt match. It calls the function visit for every file, task by task. It stops at the
+// first error of visit and returns it.
 func (s *Store) Validate(ctx context.Context, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	all, err := s.tasksByBead(ctx)
 	if err != nil {
@@ -36,8 +37,8 @@ func (s *Store) Validate(ctx context.Context, opts ValidateOptions, visit func(V
 	return s.validate(ctx, all, opts, true, visit)
 }
 
-// ValidatePath checks the records of one kind at path, which is a folder or a single record. It
-// calls visit for every file. It does not compare runs with results.
+// ValidatePath checks the records of one kind at path, which is a folder or a single file. It calls
+// the function visit for every file. It does not compare run records with result records.
 func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts ValidateOptions, visit func(ValidatedFile) error) error {
 	files, err := s.at(kind, path)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts V
 	return s.validate(ctx, tasks(files), opts, false, visit)
 }
 
-// at returns the records at path, which is a folder or a single file.
+// at returns a folder value that selects the record files at path, which is a folder or a single
+// file.
 func (s *Store) at(kind Kind, path string) (folder, error) {
 	info, err := s.host.Stat(opLook, path)
 	if err != nil {
@@ -90,7 +92,8 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts V
 	})
 }
 
-// reading adds the findings about the content of a file, which was read as r.
+// reading adds the findings about one file to c. The parameter r is the result of reading the file:
+// its content, or the reason why it is not a valid record.
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":
@@ -103,9 +106,10 @@ func (c *check) reading(r reading) {
 	}
 }
 
-// pair compares the runs of a task with its results. It adds findings for runs that do not say
-// "running" but have no result, for results without a run, and for runs that contradict their
-// results.
+// pair compares the run records of a task with its result records. It adds a finding in each of
+// these cases: a run record whose status is not "running" has no result record for the same
+// attempt; a result record has no run record; or the run record and the result record of an attempt
+// contradict each other.
 func pair(checks []*check) {
 	for _, c := range checks {
 		attempt, ok := intOf(c.get("attempt"))
@@ -128,9 +132,9 @@ func pair(checks []*check) {
 	}
 }
 
-// checkStillRunning adds the finding stuckRunning to c, a run with the status "running", if the
-// result of the same attempt says that the run has ended. If c already has this finding,
-// checkStillRunning does nothing.
+// checkStillRunning adds the finding stuckRunning if the run record c has the status "running"
+// although the result record of the same attempt says that the attempt has ended. If c already has
+// this finding, checkStillRunning does nothing.
 func (c *check) checkStillRunning(result *check) {
 	status := Status(result.text("status"))
 	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
@@ -139,7 +143,8 @@ func (c *check) checkStillRunning(result *check) {
 	}
 }
 
-// sameOutcome adds a finding if the run c and its result have different outcomes.
+// sameOutcome adds a finding if the run record c and the result record of the same attempt have
+// different final statuses.
 func (c *check) sameOutcome(result *check) {
 	mine, theirs := Status(c.text("status")), Status(result.text("status"))
 	if slices.Contains(nextStatuses[Running], mine) && slices.Contains(nextStatuses[Running], theirs) && mine != theirs {
@@ -154,9 +159,9 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
 }
 
-// partner returns the record of the given kind for an attempt, or false if there is none. It may
-// also return an unreadable record of that kind, because that may be the record of the attempt.
-// Otherwise the record would be reported as missing.
+// partner returns the record of the given kind for an attempt, or false if there is none. A file of
+// that kind that cannot be read may be the record of this attempt. So partner also returns such a
+// file when it comes first. Otherwise the record would be wrongly reported as missing.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
 		n, ok := intOf(c.get("attempt"))

@@ -16,7 +16,8 @@ type Week struct {
 const maxWeeks = 26
 
 // weeks counts runs by the week in which they started. It has separate counts only for the latest
-// maxWeeks weeks in which runs started. The field earlier counts the runs of all weeks before.
+// maxWeeks weeks in which runs started. The field earlier counts all runs that started before these
+// weeks, and the field undated the runs without a valid time.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf
@@ -36,9 +37,10 @@ func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
 // week.
 func (w *weeks) has(start time.Time) bool { return !start.IsZero() && weekOf(start) <= weekOf(w.now) }
 
-// of returns the sum for the week in which the attempt a started or, if the start is unknown,
-// ended. If both times are unknown, or the week is in the future, it returns w.undated. If w
-// already counts maxWeeks later weeks, it returns w.earlier.
+// of returns the sum to which the attempt a must be added: that of the week in which a started or,
+// if its start is unknown, of the week in which it ended. If both times are unknown, or the week is
+// in the future, it returns w.undated. If w already has sums for maxWeeks later weeks, it returns
+// w.earlier.
 func (w *weeks) of(a Attempt) *sum {
 	at := a.begin()
 	if !w.has(at) {

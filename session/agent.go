@@ -9,8 +9,8 @@ import (
 )
 
 // stateOf returns the status in v. If v is missing or null, it returns defaultState, because all
-// programs of this protocol treat a missing status in this way. For the statuses of agents and
-// sessions it allocates no string.
+// programs that use session documents treat a missing status in this way. For speed, it allocates
+// no string if v is a known status of an agent or a session.
 func stateOf(v jsontree.Value, defaultState State) State {
 	switch string(v.Raw()) {
 	case `"queued"`:
@@ -31,7 +31,8 @@ func stateOf(v jsontree.Value, defaultState State) State {
 
 func agentState(agent *jsontree.Node) State { return stateOf(agent.Get("status"), Queued) }
 
-// startAgent moves a queued agent to running. A pid of 0 means that the pid is unknown.
+// startAgent changes the status of a queued agent to running. A pid of 0 means that the process id
+// is unknown.
 func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	if err := moveAgent(agent, Running); err != nil {
 		return err
@@ -45,8 +46,9 @@ func startAgent(agent *jsontree.Node, now time.Time, pid int) error {
 	return nil
 }
 
-// endAgent moves an agent to a final status. It does not set the exit code, because a cancelled
-// agent has none.
+// endAgent changes the status of an agent to the final status in the parameter final, such as
+// Complete. It does not set the exit code, because a cancelled agent has none. Callers set it for
+// agents that have one.
 func endAgent(agent *jsontree.Node, now time.Time, final State) error {
 	if err := moveAgent(agent, final); err != nil {
 		return err
@@ -68,10 +70,13 @@ func moveAgent(agent *jsontree.Node, to State) error {
 }
 
 // secondsSince returns the number of seconds from started to now, or false if started is not a
-// time. It truncates now to whole seconds, because gaffer writes the times in the document in this
-// way. It returns 1 instead of 0, because monitors treat a duration of 0 as unknown. It also
-// returns 1 if the truncated now is less than a second before started. If it is a second or more
-// before started, the clock was set back, and secondsSince returns 0.
+// time. It first truncates now to whole seconds, as gaffer does with all times in session
+// documents. There are two special cases:
+//
+//   - If now is less than a millisecond after started, or less than a second before it, the
+//     result is 1. It is not 0, because programs that display sessions take a duration of 0 as
+//     unknown.
+//   - If now is a second or more before started, the clock was set back, and the result is 0.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
@@ -84,8 +89,8 @@ func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 
-// clearMember sets the member of n that is called name to null. If n lacks the member, clearMember
-// does not add it.
+// clearMember sets the member called name of the JSON object n to null. If n has no such member,
+// clearMember does not add it.
 func clearMember(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

@@ -6,18 +6,19 @@ import (
 	"gaffer/statefile"
 )
 
-// Gone reports whether the agent is running according to the document, although no process has its
-// pid. It returns false for an agent without a pid. exists reports whether a process with the pid
-// exists; see [host.Exists].
+// Gone reports whether the agent has the status Running in the session's document although its
+// process no longer exists. It returns false for an agent without a pid. The function exists
+// reports whether a process with this pid exists; see [host.Exists].
 //
-// Pids refer to this machine. Gone does not detect that a pid belongs to another machine, or that
-// another process has reused it.
+// Gone assumes that the agent's process runs, or ran, on this machine, and that no other process
+// has got the same pid since.
 func (a Agent) Gone(exists func(pid int) bool) bool {
 	return a.Status == Running && a.PID != nil && *a.PID > 0 && !exists(*a.PID)
 }
 
-// CheckProcesses returns a finding for each running agent whose process no longer exists. path is
-// the document's path, for the findings.
+// CheckProcesses returns a finding for each agent of the session s that has the status Running
+// although its process no longer exists. The findings contain path, the path of the session's
+// document.
 func CheckProcesses(path string, s Status, exists func(pid int) bool) []statefile.Finding {
 	var found []statefile.Finding
 	for i, a := range s.Agents {

@@ -11,8 +11,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Check returns the violations of the protocol in a document. It returns at most a fixed number of
-// findings. path is the document's path, for the findings.
+// Check returns the violations of the session protocol in a session's document, which is the
+// content v of status.json. It limits the number of findings. The findings contain path, the path
+// of the document.
 func Check(path string, v jsontree.Value) []statefile.Finding {
 	c := checker{path: path}
 	status, mismatches := Decode(v)
@@ -41,8 +42,8 @@ func (c *checker) irregular(at, name, text string, args ...any) {
 	c.add(statefile.Irregular, at, name, text, args)
 }
 
-// mostFindings is the largest number of findings reported for one document. If there are more, one
-// more finding says so.
+// mostFindings is the largest number of violations that [Check] reports for one document. If there
+// are more, Check adds one more finding, which says so.
 const mostFindings = 1000
 
 func (c *checker) add(severity statefile.Severity, at, name, text string, args []any) {
@@ -67,8 +68,8 @@ func (c *checker) mismatches(all []jsontree.Mismatch) {
 	}
 }
 
-// required lists the top-level members whose absence makes a document invalid. Other missing
-// top-level members are only irregular.
+// required lists the top-level JSON members without which a session's document is invalid. If
+// another top-level member is missing, the finding has only the severity Irregular.
 var required = []string{"session_id", "status", "agents"}
 
 func (c *checker) session(v jsontree.Value, s Status) {
@@ -95,16 +96,16 @@ func (c *checker) session(v jsontree.Value, s Status) {
 }
 
 // status adds a finding if v is a string that is not in words, the list of the allowed statuses.
-// path is the path of v within the document.
+// The parameter path says where v is in the document, such as agents[2].status.
 func (c *checker) status(path string, v jsontree.Value, words []State) {
 	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
 		c.invalid(path, "unknown-status", "%q where %s should be", shorten(text), orList(words))
 	}
 }
 
-// ending adds a finding if the session's status contradicts the statuses of its agents, or if the
-// session is complete but has no agents. It adds another finding if the session has ended but has
-// no completed_at.
+// ending checks the status and the end time of the session v. It adds a finding if the session's
+// status contradicts the statuses of its agents, or if the session is complete but has no agents.
+// It adds another finding if the session has ended but has no end time in completed_at.
 func (c *checker) ending(v jsontree.Value, s Status) {
 	sum := s.Count()
 	switch {
@@ -126,7 +127,7 @@ func (c *checker) agents(v jsontree.Value) {
 	first := map[string]int{}
 	for i, agent := range v.Get("agents").Items() {
 		if agent.Kind() != jsontree.Object {
-			continue // the method mismatches has already reported this value
+			continue // [checker.mismatches] has already reported this value
 		}
 		at := fmt.Sprintf("agents[%d]", i)
 		c.agentID(at, i, agent, first)
@@ -174,8 +175,8 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	c.time(at+".completed_at", agent.Get("completed_at"))
 }
 
-// time adds a finding if the time v can be parsed but is not RFC 3339 in UTC. The method mismatches
-// reports times that cannot be parsed.
+// time adds a finding if v is a time but is not written in RFC 3339 and UTC. It ignores a value
+// that cannot be parsed as a time, because [checker.mismatches] reports it.
 func (c *checker) time(at string, v jsontree.Value) {
 	text, ok := v.Str()
 	if !ok {
@@ -198,8 +199,9 @@ func (c *checker) time(at string, v jsontree.Value) {
 
 func (c *checker) summary(v jsontree.Value) {
 	given := v.Get("summary")
-	// If the summary or the agents are missing or have the wrong type, there is nothing to compare.
-	// The methods session and mismatches have already reported that.
+	// The summary counts the agents. If the summary or the agents are missing or have the wrong
+	// type, there is nothing to compare. [checker.session] and [checker.mismatches] have already
+	// reported that.
 	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
 		return
 	}
@@ -237,7 +239,7 @@ func (c *checker) waves(v jsontree.Value) {
 	}
 }
 
-// formatValue formats v for the text of a finding.
+// formatValue formats a JSON value for the text of a finding.
 func formatValue(v jsontree.Value) string {
 	if v.Kind() == jsontree.Missing {
 		return "nothing"

@@ -10,7 +10,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations of Clean. Tests use them to refer to a step.
+// Names of the file operations of [Store.Clean]. The methods of [host.Host] expect such a name, so
+// that a test can make a certain operation fail.
 const (
 	opFindLeftovers host.Op = "find leftovers"
 	opDeactivate    host.Op = "remove active-session"
@@ -18,14 +19,16 @@ const (
 	opRemoveSession host.Op = "remove session file"
 )
 
-// removedPrefix begins the name of a session's folder while the session is being deleted.
+// removedPrefix begins the name of a session's folder while the session is being deleted. It starts
+// with a dot, so the folder is hidden.
 const removedPrefix = ".removed-"
 
-// leftoverAge is how long a new session's hidden folder must have been unchanged before the process
-// that was creating the session is considered dead.
+// leftoverAge is a time limit for the creation of a session, which takes place in a hidden folder.
+// If this folder has not changed for so long, the process that was creating the session counts as
+// dead.
 const leftoverAge = time.Hour
 
-// Cleaning selects the sessions to delete.
+// Cleaning holds the options of [Store.Clean]: which sessions it deletes.
 type Cleaning struct {
 	OlderThan time.Duration
 	Force     bool // also delete the active session and sessions that have not ended
@@ -35,17 +38,17 @@ type Cleaning struct {
 // Cleaned is one old session that Clean has found. It says whether Clean deleted the session.
 type Cleaned struct {
 	ID string `json:"session_id"`
-	// Kept is the reason why the session is kept. It is empty if Clean has deleted the session, or
-	// if only DryRun has prevented that.
+	// Kept is the reason why Clean keeps the session. It is empty if Clean has deleted the session,
+	// or if it would have deleted the session without the option DryRun.
 	Kept string `json:"kept,omitempty"`
 }
 
-// Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago or, if it has
-// no end time, if it started more than c.OlderThan ago. Clean returns every old session, including
-// the sessions that it kept. Without Force it keeps the active session and sessions that have not
+// Clean deletes old sessions. A session is old if it ended more than c.OlderThan ago. If it has no
+// end time, its start time counts instead. Clean returns every old session, including the old
+// sessions that it keeps. Without c.Force it keeps the active session and sessions that have not
 // ended. It always keeps sessions that cannot be read or whose time is unknown. If the process dies
-// during Clean, each session's folder is either unchanged or hidden. The next Clean removes the
-// hidden folders that are left.
+// during Clean, each session's folder is either unchanged or already hidden. The next Clean deletes
+// the hidden folders.
 func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	entries, err := s.List()
 	if err != nil {
@@ -73,8 +76,8 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	return done, nil
 }
 
-// last returns the time of the session's last known event: its end or, if that is unknown, its
-// start or, if that is unknown too, the time in its id.
+// last returns the last known time of the session: its end time, or else its start time, or else
+// the time in its id.
 func (e Entry) last() time.Time {
 	switch {
 	case !e.CompletedAt.IsZero():
@@ -82,14 +85,14 @@ func (e Entry) last() time.Time {
 	case !e.StartedAt.IsZero():
 		return e.StartedAt.Time
 	}
-	// If the id contains no time, made is the zero time. Then the session counts as old, but
-	// whyKept returns a reason to keep it.
+	// Ignore the error: if the id contains no time, made is the zero time. Then the session counts
+	// as old, but [Entry.whyKept] returns a reason to keep it.
 	made, _ := createdAt(e.ID)
 	return made
 }
 
-// whyKept returns the reason why an old session must not be deleted, as the end of a sentence about
-// the session, or "" if it may be deleted.
+// whyKept returns the reason why an old session must not be deleted, such as "is the active
+// session". It returns "" if the session may be deleted.
 func (e Entry) whyKept(force bool) string {
 	switch {
 	case e.Err != nil:
@@ -114,9 +117,9 @@ func createdAt(id string) (time.Time, error) {
 	return time.Parse(idTime, id[:len(idTime)])
 }
 
-// remove deletes a session in three steps. It removes the active-session link first,
-// so that the link never dangles. Then it hides the folder by one rename. Then it
-// deletes the folder's content.
+// remove deletes a session in three steps. First, if the symbolic link active-session leads to this
+// session, it removes the link, so that the link never dangles. Then it hides the session's folder
+// by renaming it. Then it deletes the hidden folder.
 func (s *Store) remove(e Entry) error {
 	h := s.opts.Host
 	if e.Active {
@@ -160,11 +163,11 @@ func (s *Store) removeLeftovers() error {
 	return nil
 }
 
-// isLeftover reports whether a crashed process has left the hidden folder called name. It returns
-// true for the folder of a session that was being deleted. For the folder of a session that was
-// being created, it returns true if the folder has not been modified for leftoverAge. It ignores
-// the time in the session id: that is the start of the run, and the session may be created much
-// later.
+// isLeftover reports whether the folder called name is hidden and may be deleted, because a crashed
+// process has probably left it. This is always true for the folder of a session that was being
+// deleted. For the folder of a session that was being created, it is true if the folder has not
+// been modified for leftoverAge. The time in the session id does not matter, because a session can
+// be created long after this time.
 func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true
@@ -177,8 +180,8 @@ func (s *Store) isLeftover(name string) bool {
 	return err == nil && h.Now().Sub(info.ModTime()) > leftoverAge
 }
 
-// removeAll deletes a folder and its content. It does not follow links. It ignores files that
-// another process has already deleted.
+// removeAll deletes a file, or a folder and its content. It deletes symbolic links, but not the
+// files to which they lead. It ignores files that another process has already deleted.
 func (s *Store) removeAll(name string) error {
 	h := s.opts.Host
 	info, err := h.Lstat(opRemoveSession, name)

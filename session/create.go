@@ -24,16 +24,18 @@ const (
 	opUndoSession host.Op = "undo session folder"
 )
 
-// newPrefix is the prefix of a new session's folder name until the folder contains the document.
+// newPrefix is the prefix of a new session's folder name until the folder contains the session's
+// document, status.json. It starts with a dot, so the folder is hidden.
 const newPrefix = ".new-"
 
-// ActiveKept is the kind of the notice that the package sends if a new session cannot become the
-// active session, because active-session is not a symbolic link. active-session stays unchanged.
+// ActiveKept is the kind of the notice to the user if a new session cannot become the active
+// session, because the file active-session is not a symbolic link. In this case the file stays
+// unchanged.
 const ActiveKept statefile.NoticeKind = "active-session-kept"
 
-// errTaken is the error that create returns if the session id is already in use: by an existing
-// session, by another process that is creating a session with this id, or by the hidden folder that
-// such a process left when it died.
+// errTaken is the error that [Store.create] returns if the session id is already in use: by an
+// existing session, by another process that is creating a session with this id, or by the hidden
+// folder that such a process has left after a crash.
 var errTaken = errors.New("session id is taken")
 
 const (
@@ -41,8 +43,9 @@ const (
 	idRandom = 4 // number of random bytes in a session id
 )
 
-// NewID returns an id for a new session: the time now in UTC and a random part, such as
-// 20260201-143022-abc12345.
+// NewID returns an id for a new session, such as 20260201-143022-abc12345. It consists of the time
+// now in UTC and of hexadecimal digits for random bytes, which NewID reads from the parameter
+// random.
 func NewID(now time.Time, random io.Reader) (string, error) {
 	var b [idRandom]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -51,10 +54,11 @@ func NewID(now time.Time, random io.Reader) (string, error) {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(b[:]), nil
 }
 
-// Create creates a session and makes it the active session. After a crash the session either exists
-// with its document or does not exist. If an error occurs after Create has created the session,
-// while it makes the session active, Create returns both the id and the error. If active-session is
-// not a symbolic link, Create sends a notice instead and returns no error.
+// Create creates a session, makes it the active session, and returns its id. After a crash the
+// session either exists with its document or does not exist. If Create has created the session but
+// fails to make it the active session, it returns both the id and an error. But if the reason is
+// that the file active-session is not a symbolic link, Create notifies the user and returns no
+// error.
 func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -85,7 +89,7 @@ func (s *Store) makeFolder() error {
 }
 
 // createFresh creates a session with a new random id. If the id is already in use, it tries another
-// one. It fails after 100 attempts.
+// id. It returns an error if 100 ids are in use.
 func (s *Store) createFresh(d Draft) (string, error) {
 	const draws = 100
 	for range draws {
@@ -105,9 +109,9 @@ func (s *Store) createFresh(d Draft) (string, error) {
 	return "", fmt.Errorf("session id: %d ids in a row were taken", draws)
 }
 
-// create writes a session into a hidden folder and then renames the folder, so that
-// other programs never see an incomplete session. It returns errTaken if the id is in
-// use.
+// create writes the document of a session, data, into a hidden folder and then renames the folder,
+// so that other programs never see an incomplete session. It returns errTaken if the id is already
+// in use.
 func (s *Store) create(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
 	err := h.Mkdir(opMakeSession, hidden, 0o755)
@@ -118,7 +122,7 @@ func (s *Store) create(id string, data []byte) error {
 		return err
 	}
 	if err := s.publish(id, hidden, data); err != nil {
-		// Ignore errors: Clean later deletes what is left of the hidden folder.
+		// Ignore errors: [Store.Clean] later deletes the hidden folder if it still exists.
 		_ = h.Remove(opUndoSession, filepath.Join(hidden, statusName))
 		_ = h.Remove(opUndoSession, hidden)
 		return err
@@ -126,10 +130,10 @@ func (s *Store) create(id string, data []byte) error {
 	return h.SyncDir(opSyncSession, s.sessions())
 }
 
-// publish writes the document into the hidden folder and renames the folder to its final name. It
-// first checks that no folder has this name, because a rename may replace an empty folder. After
-// this check no other process can publish the same session, because only the process that has
-// created the hidden folder calls publish.
+// publish writes the session's document into the hidden folder and renames the folder to its final
+// name. It first checks that no folder has the final name, because a rename may replace an empty
+// folder. No other gaffer process can publish the same session after this check: only the process
+// that has created the hidden folder calls publish.
 func (s *Store) publish(id, hidden string, data []byte) error {
 	h := s.opts.Host
 	if _, err := h.Lstat(opMakeSession, s.dir(id)); err == nil {
@@ -143,8 +147,8 @@ func (s *Store) publish(id, hidden string, data []byte) error {
 	return h.Rename(opShowSession, hidden, s.dir(id))
 }
 
-// activate makes the symbolic link active-session point to the session. If active-session exists
-// but is not a link, activate leaves it unchanged and sends a notice.
+// activate makes the symbolic link active-session lead to the session. If a file active-session
+// exists that is not a symbolic link, activate leaves it unchanged and notifies the user.
 func (s *Store) activate(id string) error {
 	info, err := s.opts.Host.Lstat(opReadActive, s.active())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,10 +10,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// SchemaVersion is the schema_version of new documents.
+// SchemaVersion is the schema_version that gaffer writes into the document of a session.
 const SchemaVersion = "1.0"
 
-// Status is the document of one session, status.json.
+// Status is the content of the document of one session, the file status.json.
 type Status struct {
 	SchemaVersion string  `json:"schema_version"`
 	SessionID     string  `json:"session_id"`
@@ -27,8 +27,8 @@ type Status struct {
 	Waves         []Wave  `json:"waves"`
 }
 
-// Agent is one agent of a session. If a member is null or missing in the document, its field is nil
-// or has the zero value. The exception is Status: [Decode] sets it to Queued.
+// Agent is one agent of a session. If a JSON member is null or missing in the session's document,
+// the Go field is nil or has the zero value. The exception is Status: [Decode] sets it to Queued.
 type Agent struct {
 	ID              string   `json:"id"`
 	Name            string   `json:"name"`
@@ -45,7 +45,7 @@ type Agent struct {
 	Error           *string  `json:"error"`
 }
 
-// Summary counts the agents by status.
+// Summary counts the agents of a session by status.
 type Summary struct {
 	Total     int `json:"total"`
 	Queued    int `json:"queued"`
@@ -55,20 +55,22 @@ type Summary struct {
 	Cancelled int `json:"cancelled"`
 }
 
-// Wave is a group of agents that run at the same time.
+// Wave is a group of agents of a session that run at the same time. The field Wave is its number,
+// and Agents has the ids of its agents.
 type Wave struct {
 	Wave   int      `json:"wave"`
 	Status State    `json:"status"`
 	Agents []string `json:"agents"`
 }
 
-// Time is a time in a document. The zero Time is written as null. [Time.DecodeJSON] accepts RFC
-// 3339 and similar formats, such as 2026-02-01 14:30:25, and treats a time without a zone as local
-// time. [Time.MarshalJSON] writes UTC with the suffix Z.
+// Time is a time in a session's document. The zero Time is written as null. [Time.DecodeJSON]
+// accepts RFC 3339 and similar formats, such as 2026-02-01 14:30:25, and treats a time without a
+// zone as local time. [Time.MarshalJSON] writes UTC with the suffix Z.
 type Time struct{ time.Time }
 
 // wantTime is the text of the error that [Time.DecodeJSON] returns if a value is not a time.
-// [Check] uses the text to distinguish such values from other values of a wrong type.
+// [Check] compares the text, because it reports invalid times under another name than other values
+// of a wrong type.
 const wantTime = "a time"
 
 // MarshalJSON returns null for the zero time, and any other time in RFC 3339 and UTC.
@@ -94,9 +96,9 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// Decode reads as much of a document as possible, and also returns the values that have the wrong
-// type. If a status is missing or null, Decode sets it to Running for a session, and to Queued for
-// an agent.
+// Decode converts a session's document to a Status. It skips the values that have the wrong type,
+// and returns a list of them. If a status is missing or null, Decode sets it to Running for the
+// session, and to Queued for an agent.
 func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	var s Status
 	found := jsontree.Decode(v, &s)
@@ -113,7 +115,8 @@ func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	return s, found
 }
 
-// IsComplete reports whether the session has ended: it is complete, failed or cancelled.
+// IsComplete reports whether the session has ended, with any of the statuses Complete, Failed and
+// Cancelled.
 func (s Status) IsComplete() bool { return s.Status.Final() }
 
 // RunningAgents returns the running agents.
@@ -126,7 +129,7 @@ func (s Status) agentsIn(state State) []Agent {
 	return slices.DeleteFunc(slices.Clone(s.Agents), func(a Agent) bool { return a.Status != state })
 }
 
-// Count computes the summary from the agents.
+// Count counts the agents by status, and does not use the counts in s.Summary.
 func (s Status) Count() Summary {
 	var sum Summary
 	for _, a := range s.Agents {
@@ -135,8 +138,8 @@ func (s Status) Count() Summary {
 	return sum
 }
 
-// add counts one agent. A status that the protocol does not define counts only in the
-// total.
+// add counts one agent that has the status state. If state is none of the known statuses, the agent
+// counts only in Total.
 func (s *Summary) add(state State) {
 	s.Total++
 	switch state {
@@ -153,11 +156,11 @@ func (s *Summary) add(state State) {
 	}
 }
 
-// final reports whether all counted agents have ended. It returns true if there are none.
+// final reports whether all counted agents have ended. It returns true if no agents were counted.
 func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
 
-// outcome returns the final status of a session whose agents have these counts: Failed if an agent
-// has failed, and Complete if none has, even if agents were cancelled.
+// outcome returns the final status of a session whose agents have these counts. It is Failed if at
+// least one agent has failed. Otherwise it is Complete, even if agents were cancelled.
 func (s Summary) outcome() State {
 	if s.Failed > 0 {
 		return Failed

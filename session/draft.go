@@ -10,16 +10,18 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// sources lists the values that the protocol allows for a session's source.
+// sources lists the values that the session protocol allows for a session's source, which says what
+// runs the session.
 var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 
-// Sources returns a copy of the values that the protocol allows for a session's source.
+// Sources returns a copy of the values that the session protocol allows for a session's source,
+// which says what runs the session.
 func Sources() []string { return slices.Clone(sources) }
 
-// Draft describes a new session. Agents and Waves are JSON arrays in the form of the
-// session document. [Store.Create] adds the members that agents and waves must have, and
-// keeps members that it does not know. If Waves is the zero Value or null, the agents' wave
-// numbers determine the waves.
+// Draft describes a session that [Store.Create] should create. Agents and Waves are JSON arrays as
+// in the session's document; a wave is a group of agents. Create adds the JSON members that each
+// agent and wave must have, and keeps members that it does not know. If Waves is the zero Value or
+// null, Create derives the waves from the member "wave" of each agent, the number of its wave.
 type Draft struct {
 	Source     string
 	SourceFile string
@@ -27,14 +29,16 @@ type Draft struct {
 	Waves      jsontree.Value
 }
 
-// ParseAgents parses the agents of a [Draft]. data must be a JSON array, or a JSON object whose
-// member "agents" is an array. name is the file name for error messages.
+// ParseAgents parses the agents of a new session for a [Draft]. The parameter data must be a JSON
+// array, or a JSON object whose member "agents" is an array. name is the file name for error
+// messages.
 func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
 
-// ParseWaves parses the waves of a [Draft]. data must be a JSON array, or a JSON object whose
-// member "waves" is an array. name is the file name for error messages.
+// ParseWaves parses the waves, which are groups of agents, of a new session for a [Draft]. The
+// parameter data must be a JSON array, or a JSON object whose member "waves" is an array. name is
+// the file name for error messages.
 func ParseWaves(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "waves")
 }
@@ -66,7 +70,8 @@ func AgentsOf(agents ...Agent) (jsontree.Value, error) {
 	return ParseAgents("agents", text)
 }
 
-// check returns an error if the protocol does not allow the source, agents or waves of the draft.
+// check returns an error if the session protocol does not allow the values of the fields Source,
+// Agents or Waves.
 func (d Draft) check() error {
 	if !slices.Contains(sources, d.Source) {
 		return &SourceError{d.Source}
@@ -78,7 +83,8 @@ func (d Draft) check() error {
 	return checkWaves(d.Waves, ids)
 }
 
-// checkAgents validates the agents and returns the index of each agent by its id.
+// checkAgents validates the agents of a new session. It returns a map from the id of each agent to
+// its index in agents.
 func checkAgents(agents jsontree.Value) (map[string]int, error) {
 	if !agents.Absent() && agents.Kind() != jsontree.Array {
 		return nil, &DraftError{"agents", agents.Kind().String() + " where an array should be"}
@@ -136,9 +142,10 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of the wave w. at is the path of w in the draft. The keys of
-// ids are the ids of all agents of the session. member maps the id of each agent in an earlier wave
-// to the number of that wave; checkMembers adds the agents of w to it.
+// checkMembers validates the agents of the wave w, which is a group of agents. The parameter at is
+// the position of w, such as waves[2], for error messages. The keys of ids are the ids of all
+// agents of the session. The map member has the wave number of each agent that is in an earlier
+// wave, by agent id; checkMembers adds the agents of w to it.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

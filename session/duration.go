@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Elapsed returns how long the agent ran or, if it is still running, how long it has been running
-// until now. It returns false if that is unknown. The result is never negative, even if the clock
-// was set back.
+// Elapsed returns how long the agent ran or, if it is still running, how long it has run until now.
+// It returns false if that is unknown. The result is never negative, even if the clock was set
+// back.
 func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	if a.DurationSeconds != nil {
-		// Another program may have written any number, so limit it to a value that fits into a
-		// Duration.
+		// Another program may have written any number into the document, so limit the number to a
+		// range that fits into a time.Duration.
 		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
 		return time.Duration(seconds * float64(time.Second)), true
 	}
@@ -28,7 +28,7 @@ func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// FormatElapsed formats a duration for the table of agents: 42s, 2m 34s, 1h 05m.
+// FormatElapsed formats a duration for users, in a form such as 42s, 2m 34s or 1h 05m.
 func FormatElapsed(d time.Duration) string {
 	s := int64(max(d, 0) / time.Second)
 	switch {

@@ -7,7 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// TransitionError reports a change of status that the protocol does not allow.
+// TransitionError reports a change of an agent's or a session's status that is not allowed, such as
+// from Complete to Running.
 type TransitionError struct {
 	What     string // the agent or session whose status should change, such as "agent 003"
 	From, To State
@@ -28,7 +29,7 @@ func (e *TransitionError) follows() string {
 	return fmt.Sprintf("%q is not a status of the protocol", string(e.From))
 }
 
-// Conflict reports true: the protocol does not allow this change of status.
+// Conflict returns true, so that callers report this error as a conflict with the current status.
 func (e *TransitionError) Conflict() bool { return true }
 
 // BusyError reports that a session cannot be ended, because some of its agents have not ended.
@@ -41,7 +42,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, joinIDs(e.Agents))
 }
 
-// Conflict reports true: the session's current state does not allow this change.
+// Conflict returns true, so that callers report this error as a conflict with the state of the
+// agents.
 func (e *BusyError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -65,7 +67,7 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// NotFound reports true: the session or agent does not exist.
+// NotFound returns true, so that callers report that the session or agent does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // ActiveError reports that the symbolic link active-session does not exist or does not lead to a
@@ -76,14 +78,14 @@ type ActiveError struct {
 
 func (e *ActiveError) Error() string { return e.Path + ": " + e.Problem }
 
-// NotFound reports true: there is no active session.
+// NotFound returns true, so that callers report that no active session exists.
 func (e *ActiveError) NotFound() bool { return true }
 
 // Hint tells the user what to do next.
 func (e *ActiveError) Hint() string { return "name a session by its id" }
 
-// DocumentError reports a document that cannot be changed because it does not
-// have the protocol's structure.
+// DocumentError reports a session's document that cannot be changed, because it does not have the
+// structure that the session protocol requires. For example, it may not be a JSON object.
 type DocumentError struct {
 	Path     string
 	Mismatch jsontree.Mismatch
@@ -91,28 +93,30 @@ type DocumentError struct {
 
 func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.String() }
 
-// Invalid reports true: the content of a document is invalid.
+// Invalid returns true, so that callers report that a document is invalid.
 func (e *DocumentError) Invalid() bool { return true }
 
-// DraftError reports invalid agents or waves of a new session. The session was not created.
+// DraftError reports that a session was not created, because its agents or waves (groups of agents)
+// are invalid.
 type DraftError struct {
-	At      string // path of the invalid value, such as agents[2].id, or a file name
+	At      string // position of the invalid value, such as agents[2].id, or the name of an invalid file
 	Problem string
 }
 
 func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
 
-// Invalid reports true: the content of the draft is invalid.
+// Invalid returns true, so that callers report that the given agents or waves are invalid.
 func (e *DraftError) Invalid() bool { return true }
 
-// SourceError reports a source that the protocol does not define.
+// SourceError reports an invalid source of a new session. The source says what runs the session,
+// and [Sources] lists the valid values.
 type SourceError struct{ Source string }
 
 func (e *SourceError) Error() string {
 	return fmt.Sprintf("source %q: want %s", e.Source, orList(sources))
 }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that the command reports a wrong argument.
 func (e *SourceError) Usage() bool { return true }
 
 // orList joins words as in "a, b or c".

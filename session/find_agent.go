@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// agentsOf yields the agents of a document.
+// agentsOf yields the agents of a session's document, whose root is the parameter root.
 func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	return func(yield func(*jsontree.Node) bool) {
 		agents := root.Child("agents")
@@ -22,9 +22,10 @@ func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	}
 }
 
-// finder finds agents by id. If two agents share an id, it finds the first one. All updates of a
-// batch use the same finder. Its first search walks through the document. The second search builds
-// an index, which all later searches use. Code that adds or removes agents must reset the finder.
+// finder finds the agents of a session's document by id. If two agents have the same id, it finds
+// the first one. Updates that are written to disk together use the same finder. Its first search
+// walks through the document. The second search builds an index, which all later searches use. Code
+// that adds or removes agents must reset the finder.
 type finder struct {
 	root *jsontree.Node
 	byID map[string]*jsontree.Node
@@ -67,8 +68,9 @@ func byID(root *jsontree.Node) map[string]*jsontree.Node {
 	return index
 }
 
-// notFound returns the error for an unknown agent id. It is a NotFoundError with
-// similar ids or, if the id is not valid, the error of [statefile.CheckName].
+// notFound returns the error for an agent id that the session does not have. If the id is invalid,
+// this is the error of [statefile.CheckName]. Otherwise it is a NotFoundError, which also lists
+// similar ids.
 func notFound(root *jsontree.Node, id string) error {
 	if err := statefile.CheckName("agent id", id); err != nil {
 		return err

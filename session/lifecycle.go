@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// StartAgent moves a queued agent to running. A pid of 0 means that the pid is
-// unknown. StartAgent fails if the session has ended.
+// StartAgent changes the status of a queued agent to running. A pid of 0 means that the process id
+// is unknown. StartAgent returns an error if the session has ended.
 func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
 		node, err := f.find(root, agent)
@@ -22,15 +22,16 @@ func (s *Store) StartAgent(ctx context.Context, id, agent string, pid int) error
 	})
 }
 
-// CompleteAgent moves a running agent to complete. If all other agents have already ended, the
-// session ends, too.
+// CompleteAgent changes the status of a running agent to complete. If all other agents of the
+// session have already ended, the session ends, too.
 func (s *Store) CompleteAgent(ctx context.Context, id, agent string, exitCode int) error {
 	return s.end(ctx, id, agent, Complete, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
 	})
 }
 
-// FailAgent moves a running agent to failed. message tells the user the reason.
+// FailAgent changes the status of a running agent to failed. message tells the user the reason. If
+// all other agents of the session have already ended, the session ends, too.
 func (s *Store) FailAgent(ctx context.Context, id, agent, message string, exitCode int) error {
 	return s.end(ctx, id, agent, Failed, func(node *jsontree.Node) {
 		node.Set("exit_code", exitCode)
@@ -38,7 +39,8 @@ func (s *Store) FailAgent(ctx context.Context, id, agent, message string, exitCo
 	})
 }
 
-// CancelAgent cancels a queued or running agent.
+// CancelAgent changes the status of a queued or running agent to cancelled. If all other agents of
+// the session have already ended, the session ends, too.
 func (s *Store) CancelAgent(ctx context.Context, id, agent string) error {
 	return s.end(ctx, id, agent, Cancelled, func(*jsontree.Node) {})
 }
@@ -57,8 +59,8 @@ func (s *Store) end(ctx context.Context, id, agent string, to State, set func(*j
 	})
 }
 
-// CancelSession cancels the session and its queued and running agents. It fails if the session has
-// ended.
+// CancelSession sets the status of the session, and of its queued and running agents, to cancelled.
+// It returns an error if the session has already ended.
 func (s *Store) CancelSession(ctx context.Context, id string) error {
 	return s.update(ctx, id, func(root *jsontree.Node, _ *finder) error {
 		return cancelSession(root, id, s.opts.Now())
@@ -82,9 +84,9 @@ func cancelSession(root *jsontree.Node, id string, now time.Time) error {
 }
 
 // CompleteSession ends a session whose agents have all ended, and returns its final status. The
-// session becomes failed if an agent failed. In all other cases, even without agents, it becomes
+// session becomes failed if an agent failed. Otherwise, even if it has no agents, it becomes
 // complete. If the session is already complete or failed, CompleteSession changes nothing and
-// returns no error, because a session also ends by itself when its last agent ends. If the session
+// returns no error, because a session ends automatically when its last agent ends. If the session
 // is cancelled, CompleteSession returns a [*TransitionError]. If an agent has not ended, it returns
 // a [*BusyError].
 func (s *Store) CompleteSession(ctx context.Context, id string) (State, error) {

@@ -20,9 +20,9 @@ const (
 	opReadActive host.Op = "read active-session"
 )
 
-// Entry is one session in a list.
+// Entry is one session in the list that [Store.List] returns.
 type Entry struct {
-	ID          string  `json:"session_id"` // name of the session's folder; the document's own session_id may differ
+	ID          string  `json:"session_id"` // name of the session's folder; session_id in the session's document may differ
 	Source      string  `json:"source"`
 	SourceFile  string  `json:"source_file"`
 	StartedAt   Time    `json:"started_at"`
@@ -30,12 +30,13 @@ type Entry struct {
 	Status      State   `json:"status"`
 	Summary     Summary `json:"summary"`
 	Active      bool    `json:"active"`
-	Err         error   `json:"-"` // why the document could not be read; nil if it was read
+	Err         error   `json:"-"` // why the session's document could not be read; nil if it was read
 }
 
-// IDs lists the session ids, sorted by name. An id that [NewID] returns begins with a time, so
-// sessions with such ids are also sorted by time. IDs skips folders without a document. For
-// example, another program may not have written the document of a new session yet.
+// IDs lists the ids of the sessions in alphabetical order. An id that [NewID] returns begins with a
+// time, so sessions with such ids are also sorted by time. IDs skips a session's folder that
+// contains no document, status.json, for example because another program has just created the
+// folder.
 func (s *Store) IDs() ([]string, error) {
 	names, err := s.folders()
 	if err != nil {
@@ -50,8 +51,8 @@ func (s *Store) IDs() ([]string, error) {
 	return ids, nil
 }
 
-// folders returns the names of the folders in the folder "sessions", sorted. It includes symbolic
-// links, which may lead to folders, and skips names that begin with a dot.
+// folders returns the sorted names of the folders in the folder "sessions". It includes symbolic
+// links, because they may lead to folders. It skips names that begin with a dot.
 func (s *Store) folders() ([]string, error) {
 	entries, err := s.opts.Host.ReadDir(opList, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,20 +74,20 @@ func (s *Store) folders() ([]string, error) {
 // user may have moved a session's folder and left a link.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing reports whether err says that a file does not exist. ENOTDIR means the same: a parent
-// folder in the file's path is itself not a folder.
+// missing reports whether err says that a file does not exist. The error ENOTDIR says this, too: it
+// means that a parent in the file's path is not a folder, so the file cannot exist.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// List reads every session, in the order of [Store.IDs]. If a session cannot be read,
-// its entry holds the error and List continues.
+// List reads every session, in the order of [Store.IDs]. If a session cannot be read, List stores
+// the error in the session's Entry and continues.
 func (s *Store) List() ([]Entry, error) {
 	ids, err := s.IDs()
 	if err != nil {
 		return nil, err
 	}
-	active, _ := s.Active() // if this fails, no session is marked as active
+	active, _ := s.Active() // ignore the error: without an active session, List marks none as active
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
 		entries[i] = s.entry(id)
@@ -95,8 +96,9 @@ func (s *Store) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// entry reads only the members of the document that a list shows. It counts the agents itself,
-// because the summary in the document may be wrong.
+// entry returns the list entry of a session. It reads only those members of the session's document
+// that a list of sessions shows. It counts the agents itself, because the counts in the document's
+// summary may be wrong.
 func (s *Store) entry(id string) Entry {
 	var e Entry
 	doc, err := s.Document(id)
@@ -112,9 +114,10 @@ func (s *Store) entry(id string) Entry {
 	return e
 }
 
-// Active returns the id of the session to which the symbolic link active-session leads. If it leads
-// to no session, Active returns an [*ActiveError]. Active uses only the last element of the link's
-// target, because other programs create links that are absolute or relative to another folder.
+// Active returns the id of the active session, to which the symbolic link active-session leads. If
+// the link leads to no session, Active returns an [*ActiveError]. Active uses only the last element
+// of the link's target, because the targets that other programs write may be absolute or relative
+// to another folder.
 func (s *Store) Active() (string, error) {
 	target, err := s.activeTarget()
 	if err != nil {

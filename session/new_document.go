@@ -14,8 +14,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// build returns the document of a new session. The caller must have checked the draft with
-// [Draft.check].
+// build returns the JSON document of the new session that d describes. The caller must have checked
+// d with [Draft.check]. The path of each agent's log file begins with logPrefix.
 func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 	text, err := marshal(Status{
 		SchemaVersion: SchemaVersion,
@@ -43,14 +43,15 @@ func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
 		waves.Append(wave)
 	}
 	setDerived(doc.Root(), now)
-	if err := doc.Err(); err != nil { // the draft's agents or waves are nested too deeply
+	if err := doc.Err(); err != nil { // the JSON values of the draft's agents or waves are nested too deeply
 		return nil, &DraftError{"agents", err.Error()}
 	}
 	return formatDocument(doc.Bytes())
 }
 
-// formatDocument formats the text of a document. It returns a DraftError if the document would be
-// nested so deeply or be so large that it could not be read again.
+// formatDocument formats the JSON text of a session's document. It returns a DraftError if the
+// document is nested too deeply or is too large, because gaffer could not read such a document
+// again.
 func formatDocument(text []byte) ([]byte, error) {
 	data, err := jsontree.Format(text)
 	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -62,10 +63,10 @@ func formatDocument(text []byte) ([]byte, error) {
 	return data, err
 }
 
-// newAgent returns the document's entry for an agent. The parameter given is the agent in the
-// draft. newAgent sets missing members to the protocol's defaults. It always overwrites log_file,
-// because the store decides where the agent's output goes. dir is the path of the session's folder,
-// as written in log_file.
+// newAgent returns the JSON object for an agent in the document of a new session. The parameter
+// given is the agent as the caller of [Store.Create] described it. newAgent sets missing JSON
+// members to their default values. It always overwrites the member log_file, because the store
+// decides where the log of the agent is. dir is the folder of this log.
 func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	doc, err := jsontree.Parse(given.Raw())
 	if err != nil {
@@ -87,8 +88,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves of the draft. If d.Waves is missing or null, waves derives them from the
-// wave numbers of the agents.
+// waves returns the waves, which are groups of agents, of the new session. If d.Waves is missing or
+// null, waves derives them from the member "wave" of each agent, the number of its wave.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {

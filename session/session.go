@@ -8,20 +8,21 @@
 //	<root>/sessions/<session id>/<agent id>.log
 //	<root>/active-session -> sessions/<session id>
 //
-// [Store] has the operations. Its callers do not set values that are derived from the
-// agents' statuses: the summary, the statuses of waves, and the end of the session.
-// Every write of a Store computes them again. A program that stores the state of its
-// session elsewhere, such as in a database, writes the document with a [Recording]. A
-// Recording can set the session to any status, whatever its status was before.
+// [Store] has the operations. Some values in a document follow from the statuses of the agents: the
+// summary, the statuses of waves, and the status and end time of a session whose agents have all
+// ended. Callers of a Store do not set these values, because every write of the Store computes them
+// again. A program that stores the state of its session elsewhere, such as in a database, writes
+// the document with a [Recording]. A Recording can set the session to any status, whatever its
+// status was before.
 package session
 
 import "slices"
 
-// State is the status of an agent, a session or a wave.
+// State is the status of an agent, of a session, or of a wave, which is a group of agents.
 type State string
 
-// The statuses of the protocol. Pending is a status only of waves, and Queued only of agents. Waves
-// are never Failed or Cancelled.
+// The statuses that a status document may contain. Only a wave, which is a group of agents, can be
+// Pending, and only an agent can be Queued. A wave is never Failed or Cancelled.
 const (
 	Pending   State = "pending"
 	Queued    State = "queued"
@@ -31,19 +32,20 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// nextStates lists the statuses that may follow each status of an agent. No status may follow a
-// status that is not a key of the map.
+// nextStates lists the statuses that may follow each status of an agent. A status that is not a key
+// of the map is final: no other status may follow it.
 var nextStates = map[State][]State{
 	Queued:  {Running, Cancelled},
 	Running: {Complete, Failed, Cancelled},
 }
 
-// nextSessionStates lists the statuses that may follow each status of a session.
+// nextSessionStates lists the statuses that may follow each status of a session. A status that is
+// not a key of the map is final: no other status may follow it.
 var nextSessionStates = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
 
-// The statuses that the protocol allows for agents, sessions and waves.
+// The statuses that agents, sessions and waves (groups of agents) may have in a status document.
 var (
 	agentStates   = []State{Queued, Running, Complete, Failed, Cancelled}
 	sessionStates = []State{Running, Complete, Failed, Cancelled}
@@ -72,9 +74,10 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// checkTransition returns a [*TransitionError] unless table allows the change. table lists the
-// statuses that may follow each status. subject is the agent or session in the text of the error,
-// such as "agent 003".
+// checkTransition checks the change of a status. It returns nil if the change is allowed, and a
+// [*TransitionError] if not. The parameter table lists, for each status, the statuses that may
+// follow it. The parameter subject names the agent or session in the text of the error, such as
+// "agent 003".
 func checkTransition(table map[State][]State, subject string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

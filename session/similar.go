@@ -2,7 +2,8 @@ package session
 
 import "strings"
 
-// similar returns up to five ids that resemble id.
+// similar returns up to five of the given ids that resemble the parameter id, which a user may have
+// mistyped.
 func similar(id string, ids []string) []string {
 	const most = 5
 	var found []string
@@ -14,9 +15,9 @@ func similar(id string, ids []string) []string {
 	return found
 }
 
-// resembles reports whether a user who typed a may have meant b. That is so if a is the start of b,
-// if they differ only in leading zeros, or if they differ only in one short part, such as one wrong
-// character. Upper and lower case are equal.
+// resembles reports whether a user who typed the id a may have meant the id b. That is so if a is
+// the start of b, if they differ only in leading zeros, or if they differ only in one short part,
+// such as one wrong character. Upper and lower case are equal.
 func resembles(a, b string) bool {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {

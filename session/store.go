@@ -28,9 +28,9 @@ type Options struct {
 	Now  func() time.Time // the host's clock if nil
 	Rand io.Reader        // crypto/rand if nil
 
-	// LogPrefix is the path of the store's root folder as written in the member log_file of agents.
-	// It should be relative to the project's root. If LogPrefix is empty, [New] uses its parameter
-	// root.
+	// LogPrefix is the path of the store's root folder as it appears in the JSON member log_file of
+	// each agent. It should be relative to the project's root. If LogPrefix is empty, [New] uses
+	// its parameter root.
 	LogPrefix string
 
 	LockTimeout time.Duration // statefile's default if zero
@@ -49,9 +49,10 @@ type Store struct {
 	files map[string]*document // documents by session id
 }
 
-// document holds the [statefile.File] of a session. A store makes all updates of a session with one
-// File, because only updates of the same File are written together. finder is used only by updates
-// of the document, which never run concurrently.
+// document holds the [statefile.File] of a session's status document. A store makes all updates of
+// a session with one File, because only updates of the same File are written together. The field
+// finder finds agents by id. It needs no mutex, because only updates of the document use it, and
+// these never run concurrently.
 type document struct {
 	*statefile.File
 	finder finder
@@ -167,14 +168,16 @@ func (s *Store) Load(id string) (Status, error) {
 // function change may do.
 func (s *Store) Update(ctx context.Context, id string, change func(root *jsontree.Node) error) error {
 	return s.update(ctx, id, func(root *jsontree.Node, f *finder) error {
-		// Discard the index of the finder, because change may add or remove agents.
+		// The finder holds an index of the agents. Discard it, because the function change may add
+		// or remove agents.
 		*f = finder{}
 		return change(root)
 	})
 }
 
-// update is like Update, for a change that neither adds nor removes agents. Such a change can use
-// the finder, whose index stays valid for the whole batch of updates.
+// update is like [Store.Update], for a function change that neither adds nor removes agents. Such a
+// function can look up agents with the finder that it gets. The finder's index of agents then stays
+// valid for all updates that are written together.
 func (s *Store) update(ctx context.Context, id string, change func(*jsontree.Node, *finder) error) error {
 	f, err := s.file(id)
 	if err != nil {
@@ -202,8 +205,9 @@ func checkForm(path string, root *jsontree.Node) error {
 	return nil
 }
 
-// notFoundFor returns err. If err says that a file does not exist, and the document is really
-// missing, it returns a NotFoundError for the session id instead.
+// notFoundFor improves the error err of an operation on the document of the session id. If err says
+// that a file does not exist, and this document is indeed missing, notFoundFor returns a
+// [*NotFoundError] for the session. Otherwise it returns err unchanged.
 func (s *Store) notFoundFor(id string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -211,6 +215,6 @@ func (s *Store) notFoundFor(id string, err error) error {
 	if _, statErr := s.opts.Host.Lstat(opLook, s.status(id)); !errors.Is(statErr, fs.ErrNotExist) {
 		return err
 	}
-	ids, _ := s.IDs() // only for the hint with similar ids, so ignore an error
+	ids, _ := s.IDs() // the ids are only for a hint about similar ids, so ignore an error
 	return &NotFoundError{What: "session", ID: id, Where: s.sessions(), Similar: similar(id, ids)}
 }

@@ -13,9 +13,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Validate yields every violation of the protocol in the store: first those of each session, then
-// those of the link active-session. An unreadable document is a finding and does not stop the
-// iteration.
+// Validate yields a finding for every violation of the protocol of status documents: first those in
+// the documents of the sessions, then those of active-session, the link to the active session. If a
+// session's document cannot be read, Validate yields a finding and continues with the next session.
 func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	return func(yield func(statefile.Finding) bool) {
 		names, err := s.folders()
@@ -38,8 +38,8 @@ func (s *Store) Validate() iter.Seq[statefile.Finding] {
 	}
 }
 
-// CheckFile returns every violation of the protocol in the document at path, and a finding if its
-// lock is stale. If h is nil, it uses the real machine.
+// CheckFile returns a finding for every violation of the protocol in the status document at path.
+// It also returns a finding if the document's lock is stale. If h is nil, it uses the real machine.
 func CheckFile(h host.Host, path string) []statefile.Finding {
 	if h == nil {
 		h = host.OS()
@@ -123,10 +123,10 @@ func (s *Store) checkActive() []statefile.Finding {
 	return []statefile.Finding{f}
 }
 
-// noTarget returns the finding about active-session if its target cannot be read, for example
-// because active-session is not a link. err is the error that activeTarget has returned. f is a
-// finding with the path of active-session, which noTarget completes. noTarget returns no finding if
-// active-session does not exist.
+// noTarget handles err, the error of reading the target of active-session, the link to the active
+// session. If active-session does not exist, that is no violation, and noTarget returns no finding.
+// Otherwise it returns one finding, for example that active-session is not a link. f is a finding
+// that already has the path of active-session.
 func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
 	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
 		return nil

@@ -37,8 +37,8 @@ const (
 
 // heldLock is an acquired lock. It consists of two locks. The first is an advisory lock between
 // gaffer's processes, which the kernel releases when its holder dies. The second is a folder, which
-// programs in other languages respect. It exists only if Options.Locking is Folder. A gaffer
-// process takes the first lock before it tries to take the second.
+// programs in other languages respect. This folder exists only if Options.Locking is Folder. A
+// gaffer process takes the first lock before it tries to take the second.
 type heldLock struct {
 	file   *File
 	path   string // path of the document, with all links resolved
@@ -46,8 +46,8 @@ type heldLock struct {
 	folder string // path of the lock folder; empty if that lock is not held
 }
 
-// lock takes the document's lock. It waits until ctx ends, or until LockTimeout has passed since
-// the time start.
+// lock takes the document's lock. It waits until ctx ends, or until Options.LockTimeout has passed
+// since the time in the parameter start.
 func (f *File) lock(ctx context.Context, start time.Time) (*heldLock, error) {
 	left := f.opts.LockTimeout - f.host.Now().Sub(start)
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
@@ -103,9 +103,9 @@ func (h *heldLock) release() {
 	_ = h.kernel.Unlock()
 }
 
-// releaseFolder deletes the lock folder at the first release. At later releases it only hides the
-// folder by renaming it, so that the next update can reuse the folder and its file. If the folder
-// cannot be renamed, releaseFolder deletes it.
+// releaseFolder releases the lock folder. At the File's first release, it deletes the folder. At
+// later releases it only hides the folder by renaming it, so that the next update can reuse the
+// folder and the owner file in it. If the folder cannot be renamed, releaseFolder deletes it.
 func (h *heldLock) releaseFolder() {
 	f := h.file
 	f.locked++
@@ -148,11 +148,11 @@ func (h *heldLock) takeFolder(ctx context.Context, folder string) error {
 	}
 }
 
-// makeFolder tries once to take the lock that consists of the lock folder. It renames a hidden
-// folder that already contains the owner file, so the lock of a process that dies always names its
-// owner. If the machine cannot rename without replacing, makeFolder creates the folder in place and
-// writes the owner file afterwards. It returns an error that wraps fs.ErrExist if another program
-// holds the lock.
+// makeFolder tries once to take the lock by creating the lock folder. The owner file in this folder
+// names the process that holds the lock. makeFolder renames a hidden folder that already contains
+// the owner file, so even if the process dies, its lock always names its owner. If the machine
+// cannot rename without replacing, makeFolder creates the lock folder directly and writes the owner
+// file afterwards. It returns an error that wraps fs.ErrExist if another program holds the lock.
 func (h *heldLock) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
@@ -220,15 +220,17 @@ type watchedLock struct {
 
 // judge describes the holder of the lock and reports whether the lock is stale.
 //
-// A lock is stale if its owner is dead, or if it has not changed while we watched it for
-// staleLockAge. A folder without an owner file is also stale if it was modified more than
-// staleLockAge ago. The modification time of a folder with an owner file does not count, because
-// gaffer may create the folder long before it takes the lock.
+// A lock is stale if its owner is dead, or if it has not changed while w watched it for longer than
+// staleLockAge. A folder without an owner file, which would name the owner, is also stale if it was
+// modified more than staleLockAge ago. The modification time of a folder with an owner file does
+// not count, because gaffer may create the folder long before it takes the lock.
 //
-// A lock that has not changed is stale even if its owner is alive: we hold the advisory lock, so
-// the owner has released the advisory lock but could not delete the folder.
+// A lock that has not changed is stale even if its owner is alive. The reason is that this process
+// holds the advisory lock, which a gaffer process releases only after its lock folder. So the owner
+// has already tried to delete the folder, but could not.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	// Do not use Stat: a link at this path blocks other programs even if its target is missing.
+	// Do not use Stat, which fails if the path is a link whose target is missing: even such a link
+	// blocks other programs, so it counts as a lock.
 	info, err := m.Lstat(opLookAtLock, folder)
 	if err != nil {
 		return "a program that has just released it", false
@@ -249,10 +251,10 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
-// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It looks
-// at the folder only once, so it cannot notice that a lock has not changed for a long time although
-// its owner is alive: it returns false for such a lock. It also returns false if there is no
-// folder.
+// StaleLock describes the holder of a lock folder and reports whether the lock is stale. It returns
+// false if there is no folder. StaleLock looks at the folder only once, so it cannot notice that a
+// lock has not changed for a long time. So it also returns false for such a lock if the owner is
+// alive.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -281,7 +283,8 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	// If aside is a link, do not delete the owner file in the folder that it points to.
+	// If the path aside is a link, do not delete the owner file in the folder that the link points
+	// to.
 	if err == nil && info.IsDir() {
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}

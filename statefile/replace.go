@@ -50,9 +50,9 @@ type readFile struct {
 	info fs.FileInfo // nil if the file did not exist
 }
 
-// replace replaces the file old by a new file with the content data. It returns the file
-// information of the new file. It reads this information before it renames the new file to
-// old.path: after the rename, another program may already have replaced the new file.
+// replace replaces the file that the parameter old describes by a new file with the content data.
+// It returns the file information of the new file. It reads this information before it renames the
+// new file to old.path: after the rename, another program may already have replaced the new file.
 func replace(h host.Host, old readFile, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
@@ -147,8 +147,8 @@ func Sync(h host.Host, path string) error {
 }
 
 // Sweep deletes the temporary files for path that [Replace], [WriteNew] and [File.Update] left
-// because their process died. The caller must ensure that no process is calling one of them for
-// path.
+// because their process died. The caller must ensure that no process is calling one of these
+// functions for path.
 func Sweep(h host.Host, path string) error {
 	target, err := resolve(h, path)
 	if err != nil {

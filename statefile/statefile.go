@@ -46,9 +46,9 @@ type Options struct {
 	// Empty is the content that an update starts from if the document does not exist. If Empty is
 	// nil, an update of a missing document fails with fs.ErrNotExist.
 	Empty []byte
-	// StartOver lets an update replace a file that is not JSON by Empty, if Empty is not nil. The
-	// old bytes are kept as <name>.corrupt-<time>. If the document's path is a symbolic link, the
-	// update fails instead, because the link may lead to any file of the user.
+	// StartOver lets an update replace a file that is not JSON by the content Empty, if Empty is
+	// not nil. The old bytes are kept as <name>.corrupt-<time>. If the document's path is a
+	// symbolic link, the update fails instead, because the link may lead to any file of the user.
 	StartOver bool
 	// Finish sets derived values, such as totals, in the document. It runs once per write, after
 	// all changes.
@@ -94,7 +94,7 @@ type File struct {
 
 	// The fields below are used only by Close and by the goroutine that works on a batch of
 	// updates.
-	swept  bool   // sweepTemps has deleted the temporary files that earlier processes left
+	swept  bool   // removeTemps has deleted the temporary files that earlier processes left
 	locked int    // how many times this File has taken and released the lock folder
 	kept   string // path of a hidden lock folder that the next update reuses; empty if there is none
 }
@@ -114,8 +114,8 @@ func New(path string, opts Options) *File {
 func (f *File) Path() string { return f.path }
 
 // Close deletes the hidden lock folder that the File keeps for the next update. The File can still
-// be used afterwards. If a program ends without Close, the next process that updates the document
-// deletes the folder. The caller must not call Close during an update.
+// be used afterwards. If a program ends without Close, the folder is deleted by the first update
+// through a new File. The caller must not call Close during an update.
 func (f *File) Close() {
 	if f.kept != "" {
 		removeLock(f.host, f.kept)
@@ -137,9 +137,9 @@ func (f *File) Load() (*jsontree.Doc, error) {
 // was not made, except if [StepError.Replaced] is true: then the document was replaced, but the
 // folder could not be synced.
 //
-// change edits the given document. If it returns an error, Update returns that error and does not
-// write this change. change must have no other effects, because it may run several times, for
-// example if a program that takes no lock has changed the document in the meantime.
+// The function change edits the given document. If it returns an error, Update returns that error
+// and does not write this change. change must have no other effects, because it may run several
+// times, for example if a program that takes no lock has changed the document in the meantime.
 //
 // Concurrent updates of one File are written together. Each call returns when its change is
 // durable.

@@ -20,10 +20,10 @@ const (
 	mtimeResolution = time.Second
 )
 
-// Watch calls changed with the document's bytes: once at the start, and after each change by any
-// program, until ctx ends. The bytes are nil if the document does not exist. If the document cannot
-// be read or is not JSON, Watch passes the error to changed and continues. Changes in quick
-// succession may be reported as one. Watch returns the error of ctx.
+// Watch calls the function changed with the document's bytes: once at the start, and after each
+// change by any program, until ctx ends. The bytes are nil if the document does not exist. If the
+// document cannot be read or is not JSON, Watch passes the error to changed and continues. Changes
+// in quick succession may be reported as one. Watch returns the error of ctx.
 //
 // Watch polls the file's modification time and inode several times a second. Unlike notifications
 // of the kernel, this also works across renames, deleted folders, containers and network file

@@ -124,8 +124,8 @@ func sibling(path, name string) string {
 	return dir + name
 }
 
-// hiddenPrefix returns the path prefix that all hidden files and folders for one purpose beside
-// path share. The parameter purpose is, for example, forUpdate.
+// hiddenPrefix returns the start of the paths of the hidden files and folders beside path that are
+// created for the given purpose. The parameter purpose is, for example, forUpdate.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }
@@ -191,8 +191,8 @@ func keepAttributes(f host.File, existing fs.FileInfo) (host.Op, error) {
 		if err != nil {
 			return opChownTemp, err
 		}
-		// If the file could not get the old group, give its new group only the permissions that
-		// all other users have.
+		// The new file could not get the group of the old file. Give its actual group only the
+		// permissions that the old file gave to all other users.
 		if !grouped {
 			perm = perm&^0o070 | perm&0o007<<3
 		}
@@ -225,8 +225,9 @@ func syncFolder(h host.Host, path string) error {
 	return nil
 }
 
-// MkdirAll creates the folder at path and its missing parents, durably. It also syncs the entry of
-// an existing folder: the process that created the folder may have died before its own sync.
+// MkdirAll creates the folder at path and its missing parents, durably. If the folder exists,
+// MkdirAll still syncs its directory entry: the process that created the folder may have died
+// before its own sync.
 func MkdirAll(h host.Host, path string) error {
 	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)

@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Answer is an agent's answer after it was parsed: a status word and a summary.
+// Answer is the parsed answer of an agent: a status word, such as PASS, and a summary.
 type Answer struct {
 	Status  Word
 	Summary []string
@@ -19,19 +19,19 @@ type Answer struct {
 // Text returns the lines of the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// ParseAnswer finds the verdict in an agent's answer. A verdict is a JSON object with a status, in
-// a Markdown code fence or not, or a status line, such as "**Status:** PASS" or "✅ PASS". Quoted
-// verdicts and words in running text do not count. If there is no verdict, ParseAnswer returns a
-// [*NoStatusError].
+// ParseAnswer finds the verdict in an agent's answer. A verdict is either a JSON object with a
+// status, inside or outside a Markdown code fence, or a status line, such as "**Status:** PASS" or
+// "✅ PASS". Quoted verdicts and words in running text do not count. If there is no verdict,
+// ParseAnswer returns a [*NoStatusError].
 //
 // If there are several verdicts, the last one counts. If the last verdict cannot be read,
 // ParseAnswer returns an [*UnclearError].
 //
-// A verdict such as PASS or APPROVED lets work advance. If the last verdict does so but another
-// part of the answer contradicts it, ParseAnswer also returns an UnclearError. There are three kinds
-// of contradictions: an earlier verdict with an opposing word such as FAIL, later text that contains
-// an opposing word, and later text that retracts the verdict. A verdict that does not let work
-// advance, such as FAIL, is never rejected because of other text.
+// A verdict such as PASS or APPROVED lets work advance. If the last verdict lets work advance, but
+// another part of the answer contradicts it, ParseAnswer also returns an UnclearError. There are
+// three kinds of contradictions: an earlier verdict with an opposing word such as FAIL, later text
+// that contains an opposing word, and later text that retracts the verdict. A last verdict that
+// does not let work advance, such as FAIL, is accepted whatever the other text says.
 func ParseAnswer(text string) (Answer, error) {
 	verdicts := verdictsIn(text)
 	if len(verdicts) == 0 {
@@ -55,21 +55,22 @@ func ParseAnswer(text string) (Answer, error) {
 	return last.Answer, nil
 }
 
-// NoStatusError reports an answer without a verdict.
+// NoStatusError reports that an agent's answer has no verdict: neither a JSON object with a status
+// nor a status line.
 type NoStatusError struct{}
 
 func (*NoStatusError) Error() string {
 	return fmt.Sprintf("the answer has no status: neither an object with %q nor a line %q", "status", "**Status:** WORD")
 }
 
-// Conflict reports true: the answer cannot be applied to the session.
+// Conflict reports true: an agent's answer without a status cannot be applied to the session.
 func (*NoStatusError) Conflict() bool { return true }
 
-// UnclearError reports an answer whose last verdict cannot be read, or whose text contradicts its
-// last verdict.
+// UnclearError reports that an agent's answer has no clear verdict: its last statement of a status,
+// such as PASS, cannot be read, or other text in the answer contradicts this statement.
 type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }
 
-// Conflict reports true: the answer cannot be applied to the session.
+// Conflict reports true: an agent's answer with an unclear status cannot be applied to the session.
 func (*UnclearError) Conflict() bool { return true }

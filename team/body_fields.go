@@ -8,15 +8,16 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Field is one field of a message's body. Name is a path such as context.notes, or only the last
-// part, notes, if no other field has the same last part.
+// Field is one field in the body of a message. Name is the path of the field, such as
+// context.notes. The last part of the path, notes, is enough if no other field's path ends with the
+// same part.
 type Field struct{ Name, Value string }
 
-// NewBody builds the body of a message from one role to another. A list field may be given several
-// times, once for each item; other fields only once. The value of a field called "issues" is one
-// item of that list, as a JSON object. NewBody returns a [*PairError] if the protocol defines no
-// messages from the one role to the other, and a [*BodyError] if a field is unknown or its value is
-// not allowed.
+// NewBody builds the body of a message from one role of the team to another. In the parameter
+// fields, a list may occur several times, once for each item of the list; any other field may occur
+// only once. The field called "issues" is a list of JSON objects, so each of its values must be the
+// JSON text of an object. NewBody returns a [*PairError] if the protocol defines no messages from
+// the one role to the other, and a [*BodyError] if a field is unknown or its value is not allowed.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -39,8 +40,8 @@ func NewBody(from, to Role, fields []Field) (Body, error) {
 	return body, nil
 }
 
-// ParseBody builds the body of a message from a JSON object. A field of an inner object may be
-// nested, {"a": {"b": 1}}, or given as {"a.b": 1}. Empty data gives an empty body.
+// ParseBody builds the body of a message from data, the text of a JSON object. A field of an inner
+// object may be nested, {"a": {"b": 1}}, or given as {"a.b": 1}. Empty data gives an empty body.
 func ParseBody(from, to Role, data []byte) (Body, error) {
 	if len(data) == 0 {
 		return NewBody(from, to, nil)
@@ -55,9 +56,9 @@ func ParseBody(from, to Role, data []byte) (Body, error) {
 	return NewBody(from, to, fieldsOf("", doc.Value()))
 }
 
-// fieldsOf lists the fields of the object v, and puts path before their names. The member b of an
-// inner object a gets the name a.b. Each item of a list becomes a separate field. Values other than
-// strings become JSON text. Null members are left out.
+// fieldsOf lists the fields of the JSON object v. Each name begins with the prefix in the parameter
+// path. The member b of an inner object a gets the name a.b. Each item of a list becomes a separate
+// field. Values other than strings become JSON text. Null members are left out.
 func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	for name, m := range v.Members() {
 		switch {
@@ -75,8 +76,9 @@ func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	return fields
 }
 
-// BodyFields lists the names of the fields in the body of a message from one role to another, such
-// as context.notes. It returns a [*PairError] if the protocol defines no such messages.
+// BodyFields lists the names of the fields, such as context.notes, that the body of a message from
+// one role of the team to another can have. It returns a [*PairError] if the protocol defines no
+// messages from the first role to the second.
 func BodyFields(from, to Role) ([]string, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -95,8 +97,8 @@ type leaf struct {
 	rule *rule
 }
 
-// leaves lists the fields of the channel's body that are not objects. The name of a field in an
-// inner object is a path, such as context.notes.
+// leaves lists the fields in the body of the channel's messages. Instead of a field whose value is
+// an object, it lists the fields of that object. Their names are paths, such as context.notes.
 func (c channel) leaves() []leaf {
 	var leaves []leaf
 	outside := []string{"id", "group_id", "from", "to", "timestamp", "subject", "read"}
@@ -114,8 +116,8 @@ func (c channel) leaves() []leaf {
 	return leaves
 }
 
-// set sets the field f in the body n. If f is a list, set appends the value to it. Other fields can
-// be set only once: the second time, set returns a [*BodyError].
+// set sets the field f in n, the body of a message. If the field is a list, set appends the value
+// to the list. Any other field can be set only once: the second time, set returns a [*BodyError].
 func (c channel) set(n *jsontree.Node, f Field) error {
 	l, err := c.leaf(f.Name)
 	if err != nil {
@@ -141,8 +143,9 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 	return nil
 }
 
-// leaf returns the field whose path is name. If there is none, leaf returns the only field whose path
-// ends with name. If there is no such field, or more than one, leaf returns a [*BodyError].
+// leaf returns the field of a message's body whose path is the parameter name. If there is none,
+// leaf returns the field whose path ends with a dot and name. If there is no such field either, or
+// there are several, leaf returns a [*BodyError].
 func (c channel) leaf(name string) (leaf, error) {
 	var near []leaf
 	var names []string

@@ -12,7 +12,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// checker collects the findings about one document.
+// checker validates one of the team's JSON documents and collects the findings, which are the
+// problems to report.
 type checker struct {
 	path    string
 	written time.Time // modification time of the file; zero if unknown
@@ -49,7 +50,7 @@ func (c *checker) check(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// accepts reports whether v has the form that the rule requires.
+// accepts reports whether the rule r allows the JSON type of v. It does not check what v contains.
 func (r *rule) accepts(v jsontree.Value) bool {
 	switch r.form {
 	case text, moment:
@@ -78,8 +79,8 @@ func isWhole(v jsontree.Value) bool {
 	return ok && f == math.Trunc(f)
 }
 
-// wrongForm adds a finding for a value of the wrong form. If the value is a map where a list is
-// expected, as some programs write it, wrongForm also checks the members of the map.
+// wrongForm adds a finding that v does not have the JSON type that the rule r requires. Instead of
+// some lists, other programs write a map. For such a map, wrongForm also checks its members.
 func (c *checker) wrongForm(v jsontree.Value, r *rule, at string) {
 	name := r.wild[v.Kind()]
 	if name == "" {
@@ -125,7 +126,7 @@ func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {
 	c.checkUnknown(v, r, at)
 }
 
-// checkUnknown adds one finding for each member of v that has no rule.
+// checkUnknown adds one finding for each member of the object v that the rule r does not define.
 func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	seen := map[string]bool{}
 	for name := range v.Members() {
@@ -141,8 +142,9 @@ func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
 	}
 }
 
-// checkList checks the items of a list. It reports a known irregular form of items only once per
-// list, because usually all items have it.
+// checkList checks the items of a list. Some programs write items of a wrong JSON type, for example
+// strings instead of objects. checkList reports such a known deviation only once per list, because
+// usually all items of the list have it.
 func (c *checker) checkList(v jsontree.Value, r *rule, at string) {
 	wild := map[string]int{}
 	for i, item := range v.Items() {
@@ -168,8 +170,8 @@ func shortName(name string) string { return strings.Trim(shorten(name), `"`) }
 // shorten quotes a text for a message and cuts it after 60 characters.
 func shorten(s string) string {
 	const most = 60
-	// A character has at most 4 bytes. So if s has more than most characters, this prefix of s also
-	// has more than most characters.
+	// A character has at most 4 bytes. So it is enough to decode this prefix of s: if s has more
+	// than 60 characters, then the prefix has more than 60 characters too.
 	r := []rune(s[:min(len(s), 4*(most+1))])
 	if len(r) > most {
 		s = string(r[:most]) + "…"

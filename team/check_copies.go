@@ -8,15 +8,16 @@ import (
 	"gaffer/statefile"
 )
 
-// Limits of the search for misplaced copies of the team's documents.
+// Limits of the search for misplaced copies of the team's JSON documents.
 const (
-	copyDepth   = 3    // how many levels of folders below the project are searched
+	copyDepth   = 3    // how many levels of folders below the project folder are searched
 	copyFolders = 1000 // maximum number of folders that are searched in each level
 )
 
-// checkCopies searches for misplaced copies of the team's state files, and adds a finding for each
-// copy that differs from the original. An agent creates such a copy if it writes to a relative path
-// while its working directory is wrong: the team's folder, or another folder of the project.
+// checkCopies searches the project for misplaced copies of the team's state files, and adds a
+// finding for each copy that differs from the original. Such a copy appears if an agent writes to a
+// relative path while its working directory is wrong: the team's folder, or another folder of the
+// project.
 func (f *folder) checkCopies() {
 	name := filepath.Base(f.store.root)
 	f.compareCopy(filepath.Join(f.store.root, name))
@@ -33,9 +34,9 @@ func (f *folder) checkCopies() {
 	}
 }
 
-// subfolders returns the paths of the folders directly in the folder place, but not more than limit
-// paths. It leaves out hidden folders and folders with the name of the team's folder. It returns
-// nil if place cannot be read.
+// subfolders returns the paths of the folders that are directly inside the folder with the path
+// place. It returns at most limit paths. It leaves out hidden folders, and folders with the same
+// name as the team's folder. It returns nil if the folder cannot be read.
 func (f *folder) subfolders(place string, limit int) []string {
 	entries, err := f.store.opts.Host.ReadDir(opLook, place)
 	if err != nil {
@@ -65,7 +66,8 @@ func (f *folder) compareCopy(root string) {
 	}
 }
 
-// fromProject returns path relative to the project's folder, for messages.
+// fromProject converts path to a path that is relative to the project's folder, for the text of a
+// finding.
 func (f *folder) fromProject(path string) string {
 	if rel, err := filepath.Rel(filepath.Dir(f.store.root), path); err == nil {
 		return rel

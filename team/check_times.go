@@ -8,12 +8,13 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The functions below report times that are not in RFC 3339, and times that cannot be right because
-// other times in the documents or the files' modification times contradict them. Agents often guess
-// times and are wrong by minutes or hours.
+// The functions below report two kinds of times in the team's documents: times that are not in RFC
+// 3339, and times that cannot be right because other times in the documents or the files'
+// modification times contradict them. Agents often guess times and are wrong by minutes or hours.
 
-// clockSkew is how much later than the file's modification time a time in the document may be. A
-// file server sets the modification time by its own clock, which may be slow.
+// clockSkew is the maximum by which a time inside a document may be later than the modification
+// time of the document's file. The two can differ because a file server sets the modification time
+// by its own clock, which may be slow.
 const clockSkew = time.Minute
 
 func (c *checker) checkTime(text, at string) {
@@ -37,17 +38,17 @@ func (f *folder) written(path string) time.Time {
 	return info.ModTime()
 }
 
-// checkOrder adds a finding for each of v's members end_time and last_update that is before v's
-// member start_time.
+// checkOrder compares the times in the object v. It adds a finding if the end_time of v is before
+// its start_time, and another finding if the last_update of v is before its start_time.
 func (c *checker) checkOrder(v jsontree.Value, at string) {
 	for _, name := range []string{"end_time", "last_update"} {
 		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
 	}
 }
 
-// checkAfter adds a finding if the time t is earlier than the time reference. It adds none if one
-// of the two is not a time. at is the path of t in the document. The parameter name is what the
-// finding's text calls reference.
+// checkAfter adds a finding if the time t is earlier than the time in the parameter reference. It
+// adds none if one of these two values is not a time. The parameter at is the path of t in the
+// document. The parameter name describes the time reference in the text of the finding.
 func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	start, err1 := timestamp.Parse(reference.Text(), time.Local)
 	later, err2 := timestamp.Parse(t.Text(), time.Local)
@@ -56,8 +57,9 @@ func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes adds a finding if the last update of pm_state.json, or the start of a group, is before
-// the start of the session.
+// checkTimes compares other times with the start of the session. It adds a finding if the
+// last_update in pm_state.json is before the session's start, and one for each group of tasks whose
+// start_time is before the session's start.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

@@ -6,16 +6,16 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Contents is the complete content of a session's documents.
+// Contents is the complete content of the JSON documents of a team's session.
 type Contents struct {
 	PM           PMState
 	Groups       Groups
 	Orchestrator OrchestratorState
-	Messages     []Message // messages of all channels, in the order in which they were sent
+	Messages     []Message // all messages between the roles, in the order in which they were sent
 }
 
-// documents returns the JSON content for each of the six documents. It returns a [*ContentsError]
-// if the session ids in p.PM and p.Orchestrator are empty or differ.
+// documents returns the JSON content of each of the six documents of a session. It returns a
+// [*ContentsError] if the session ids in p.PM and p.Orchestrator are empty or differ.
 func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	if p.PM.SessionID == "" || p.PM.SessionID != p.Orchestrator.SessionID {
 		return nil, &ContentsError{fmt.Sprintf("its documents are of session %q and of session %q", p.PM.SessionID, p.Orchestrator.SessionID)}
@@ -45,8 +45,9 @@ func (p Contents) documents() (map[Document]jsontree.Value, error) {
 	return documents, nil
 }
 
-// byChannel returns the messages of each message document. It returns an error if a message has no
-// id, because gaffer could not distinguish it from messages of other programs.
+// byChannel returns the messages for each of the message documents. It returns an error if a
+// message has no id, because gaffer could then not distinguish it from messages that other programs
+// have written.
 func (p Contents) byChannel() (map[Document][]Message, error) {
 	messages := map[Document][]Message{}
 	for _, c := range channels {
@@ -65,7 +66,7 @@ func (p Contents) byChannel() (map[Document][]Message, error) {
 	return messages, nil
 }
 
-// ContentsError reports contents that cannot be written to documents.
+// ContentsError reports that the given Contents cannot be written to the documents of a session.
 type ContentsError struct{ Problem string }
 
 func (e *ContentsError) Error() string { return "record session: " + e.Problem }

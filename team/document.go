@@ -2,11 +2,12 @@ package team
 
 import "path/filepath"
 
-// Document identifies one of the six files of a session.
+// Document identifies one of the six JSON files of a team's session.
 type Document string
 
-// The six documents of a session, followed by the names of other files and folders in the team's
-// folder, and by the content of a document without groups and of one without messages.
+// The constants are, in this order: the six documents of a session, the names of other files and
+// folders in the team's folder, the content of group_status.json without groups of tasks, and the
+// content of a message document without messages.
 const (
 	PMStateDoc       Document = "pm_state"
 	GroupStatusDoc   Document = "group_status"
@@ -36,11 +37,12 @@ func (d Document) Path() string {
 	return name
 }
 
-// channel is a pair of a sender and a receiver, with the document that holds their messages.
+// channel describes the messages that one role of the team sends to another: the sender, the
+// receiver, and the document that holds these messages.
 type channel struct {
 	doc      Document
 	from, to Role
-	body     func() Body // returns an empty body of the channel's type
+	body     func() Body // returns a new, empty body of the type that the channel's messages have
 }
 
 var channels = []channel{
@@ -49,7 +51,8 @@ var channels = []channel{
 	{TechLeadToDevDoc, TechLead, Developer, func() Body { return new(Review) }},
 }
 
-// Pairs lists the sender and receiver of each channel.
+// Pairs lists the sender and the receiver of each channel. A channel is for the messages that one
+// role of the team sends to another.
 func Pairs() [][2]Role {
 	var pairs [][2]Role
 	for _, c := range channels {
@@ -67,8 +70,8 @@ func channelOf(d Document) (channel, bool) {
 	return channel{}, false
 }
 
-// channelFor returns the channel for messages from one role to another. It returns a [*PairError]
-// if the protocol defines none.
+// channelFor returns the channel for messages from one role of the team to another. It returns a
+// [*PairError] if the protocol defines no such messages.
 func channelFor(from, to Role) (channel, error) {
 	for _, c := range channels {
 		if c.from == from && c.to == to {

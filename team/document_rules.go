@@ -2,7 +2,8 @@ package team
 
 import "gaffer/statefile/jsontree"
 
-// rules returns the rule that the complete content of a document must follow.
+// rules returns the rule for the complete content of a document: it says which members the JSON
+// object must or may have, and which values are allowed.
 func rules(d Document) *rule {
 	switch d {
 	case PMStateDoc:
@@ -156,9 +157,9 @@ func orchestratorRules() *rule {
 	)
 }
 
-// messageRules returns the rule for a document of messages from one role to another. body lists the
-// fields that only these messages have. In each message, they come after the fields id to subject,
-// and before the field read.
+// messageRules returns the rule for a document with messages from one role of the team to another.
+// The parameter body lists the fields that only these messages have. In each message, these fields
+// come after the common fields from id to subject, and before the common field read.
 func messageRules(from, to Role, body ...field) *rule {
 	fields := append([]field{
 		opt("id", a(text)),

@@ -7,8 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// addActiveAgent adds an agent to the active agents in the orchestrator's document, increments the
-// counters of starts, and logs the decision to start the agent, with the reasoning.
+// addActiveAgent adds an agent to the list of active agents in n, the content of
+// orchestrator_state.json. It also increments the counters of started agents, and logs the decision
+// to start this agent, with the given reasoning.
 func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
 	increment(n, "iteration")
@@ -21,7 +22,9 @@ func addActiveAgent(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("decisions_log").Append(LogEntry{iteration, decision, reasoning, agent.SpawnedAt})
 }
 
-// removeActiveAgent removes the agent with this role and group from the active agents.
+// removeActiveAgent removes an agent from the list of active agents in n, the content of
+// orchestrator_state.json. The parameter by is the agent's role, and group is the id of its group
+// of tasks.
 func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	if n.Get("active_agents").Absent() {
 		return
@@ -35,7 +38,8 @@ func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups changes the groups in the document n from previous to want.
+// editGroups edits n, the content of group_status.json: it changes the groups of tasks from
+// previous to want.
 func editGroups(n *jsontree.Node, previous, want Groups) {
 	before, after := previous.byID(), want.byID()
 	for _, g := range previous {
@@ -53,9 +57,9 @@ func editGroups(n *jsontree.Node, previous, want Groups) {
 	}
 }
 
-// addGroup adds g to the document n. If n already has an object under g's id, the object is a note
-// that another program has written. addGroup then sets the fields in it that editGroup can change,
-// and keeps its other members.
+// addGroup adds the group g to n, the content of group_status.json. If n already has an object
+// whose key is g's id, this object is a note that another program has written. In this case,
+// addGroup sets the members of the note that editGroup can set, and keeps its other members.
 func addGroup(n *jsontree.Node, g Group) {
 	note := n.Child(g.ID)
 	if note == nil || note.Kind() != jsontree.Object {
@@ -64,14 +68,15 @@ func addGroup(n *jsontree.Node, g Group) {
 	}
 	var old Group
 	jsontree.Decode(note.Value(), &old)
-	// Clear these lists, so that editGroup appends all feedback and blockers of g to the lists in
-	// the note.
+	// Clear these two lists, so that editGroup appends all feedback and all blockers of g to the
+	// lists that the note already has.
 	old.TechLeadFeedback, old.Blockers = nil, nil
 	editGroup(note, old, g)
 }
 
-// editGroup changes the fields of the group n that differ between previous and want. It edits only
-// the fields that [Advance] can change; the name and the branch of a group, for example, stay.
+// editGroup changes those fields of n that differ between previous and want. n is a group of tasks
+// in group_status.json. editGroup edits only the fields that [Advance] can change; the name and the
+// branch of a group, for example, stay unchanged.
 func editGroup(n *jsontree.Node, previous, want Group) {
 	set(n, "status", previous.Status, want.Status)
 	set(n, "current_agent", previous.CurrentAgent, want.CurrentAgent)
@@ -109,15 +114,16 @@ func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
 	}
 }
 
-// set sets a member to want if want differs from previous. If they are equal, the member keeps its
-// formatting.
+// set sets the member called name of the object n to want. If previous and want are equal, set does
+// nothing, so that the member keeps its formatting.
 func set[T comparable](n *jsontree.Node, name string, previous, want T) {
 	if previous != want {
 		n.Set(name, want)
 	}
 }
 
-// editPM sets the values in pm_state.json that follow from the groups' statuses.
+// editPM sets the values in pm_state.json that are computed from the statuses of the groups of
+// tasks, such as the percentage of complete groups.
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)
@@ -150,8 +156,9 @@ func setList(n *jsontree.Node, name string, was, now List[string]) {
 	}
 }
 
-// eachPart calls visit for each object in the list n. Some programs write a map instead of a list;
-// then eachPart calls visit for each member and its key.
+// eachPart calls the function visit for each object in the list n, with an empty key. Some programs
+// write a map instead of a list. In this case, eachPart calls visit for each object in the map,
+// with its key.
 func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	if n == nil {
 		return
@@ -168,10 +175,10 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup updates the status of n from the status of the group g. In pm_state.json, n is the
-// entry of this group or of one of its tasks. followGroup does nothing if g is nil or n has no
-// status. It keeps a status that the protocol does not define. While g is pending, it also keeps
-// the status "assigned".
+// followGroup updates the status of n to match the status of the group g. n is an object in
+// pm_state.json: the planned group with the id of g, or one of the tasks of g. followGroup does
+// nothing if g is nil or n has no status. It keeps a status that the protocol does not define.
+// While g is pending, it also keeps the status "assigned".
 func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
 	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {

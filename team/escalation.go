@@ -2,8 +2,8 @@ package team
 
 import "slices"
 
-// Escalation counts how often one role was started on a group. If Count exceeds Limit, the role To
-// has to help the group.
+// Escalation counts how often agents of one role were started on a group of tasks. If Count exceeds
+// Limit, an agent of the role To has to help with the group.
 type Escalation struct {
 	Role  Role `json:"role"`
 	Count int  `json:"count"`
@@ -11,8 +11,8 @@ type Escalation struct {
 	To    Role `json:"to"`
 }
 
-// limits lists how often each role may be started on one group, and which role helps the group
-// after that.
+// limits lists how often agents of each role may be started on one group of tasks, and which role
+// has to help with the group after that.
 var limits = []struct {
 	role  Role
 	limit int
@@ -23,12 +23,14 @@ var limits = []struct {
 	{TechLead, 3, PM},
 }
 
-// Stuck returns the counters of a group that exceed their limits.
+// Stuck returns the counters of the group g that exceed their limits. Each counter says how often
+// agents of one role were started on this group of tasks.
 func Stuck(g Group) []Escalation {
 	return slices.DeleteFunc(Counters(g), func(e Escalation) bool { return e.Count <= e.Limit })
 }
 
-// Counters returns all counters of a group with their limits.
+// Counters returns, for each role with a limit, how often its agents were started on the group of
+// tasks g, together with the limit.
 func Counters(g Group) []Escalation {
 	var all []Escalation
 	for _, l := range limits {

@@ -6,10 +6,11 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Groups is the content of group_status.json: the groups in the document's order.
+// Groups is the content of group_status.json: the groups of tasks in the order of the file.
 type Groups []Group
 
-// Group describes the state of one group of tasks. In the document, the group's id is the key.
+// Group describes the state of one group of tasks. In group_status.json, the group's id is the key
+// of this object.
 type Group struct {
 	ID               string          `json:"group_id"`
 	Name             string          `json:"group_name"`
@@ -29,19 +30,20 @@ type Group struct {
 	LastUpdate       Time            `json:"last_update"`
 }
 
-// Iterations counts how often each role was started on a group.
+// Iterations counts how often agents of each role were started on a group of tasks.
 type Iterations struct {
 	Developer int `json:"developer"`
 	QA        int `json:"qa"`
 	TechLead  int `json:"tech_lead"`
 }
 
-// DecodeJSON reads the counters. It accepts 5.0 for 5.
+// DecodeJSON reads the counters. It also accepts an integer with a decimal point, such as 5.0.
 func (n *Iterations) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"developer": &n.Developer, "qa": &n.QA, "tech_lead": &n.TechLead})
 }
 
-// of returns a pointer to the counter of r, which must be Developer, QAExpert or TechLead.
+// of returns a pointer to the counter of the role r. The role must be Developer, QAExpert or
+// TechLead.
 func (n *Iterations) of(r Role) *int {
 	switch r {
 	case Developer:
@@ -52,7 +54,7 @@ func (n *Iterations) of(r Role) *int {
 	return &n.TechLead
 }
 
-// TestResults counts a group's tests by kind.
+// TestResults counts the tests of a group of tasks, separately for each kind of test.
 type TestResults struct {
 	UnitTests        *TestCount `json:"unit_tests,omitempty"`
 	IntegrationTests *TestCount `json:"integration_tests,omitempty"`
@@ -67,12 +69,12 @@ type TestCount struct {
 	Failed int `json:"failed"`
 }
 
-// DecodeJSON reads the counts. It accepts 5.0 for 5.
+// DecodeJSON reads the counts. It also accepts an integer with a decimal point, such as 5.0.
 func (n *TestCount) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"total": &n.Total, "passed": &n.Passed, "failed": &n.Failed})
 }
 
-// Feedback is one decision of the tech lead.
+// Feedback is one decision of the tech lead about a group of tasks.
 type Feedback struct {
 	Iteration int      `json:"iteration"`
 	Decision  Decision `json:"decision"`
@@ -80,7 +82,7 @@ type Feedback struct {
 	Timestamp Time     `json:"timestamp,omitzero"`
 }
 
-// Decision is what the tech lead decided about a group.
+// Decision is what the tech lead decided about the work on a group of tasks.
 type Decision string
 
 // The decisions of the tech lead.
@@ -90,21 +92,22 @@ const (
 	DecisionUnblocked        Decision = "unblocked"
 )
 
-// Blocker is a problem that prevents a group from continuing.
+// Blocker is a problem that prevents the work on a group of tasks from continuing.
 type Blocker struct {
 	Description string `json:"description"`
 	Resolved    bool   `json:"resolved"`
 	Resolution  string `json:"resolution"`
 }
 
-// QualityMetrics says how the tech lead rates the quality of a group's work.
+// QualityMetrics says how the tech lead rates the quality of the work on a group of tasks.
 type QualityMetrics struct {
 	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil if unknown
 	SecurityIssuesCount *int     `json:"security_issues_count,omitempty"`
 	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
-// newGroup returns a pending group for the planned group p.
+// newGroup returns the initial state of a group of tasks, with the status pending. p is the group
+// in the plan.
 func newGroup(p TaskGroup, now Time) Group {
 	return Group{
 		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,
@@ -122,7 +125,8 @@ func (gs Groups) Find(id string) (Group, bool) {
 	return Group{}, false
 }
 
-// byID returns the groups by id. If two groups share an id, it returns the first one.
+// byID maps the id of each group to the group. If two groups have the same id, the first one is in
+// the map.
 func (gs Groups) byID() map[string]*Group {
 	all := make(map[string]*Group, len(gs))
 	for i := range gs {
@@ -138,8 +142,9 @@ func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the members that are groups. It skips members without a status: they are notes
-// of other programs. If a group's id occurs twice, the last member counts.
+// DecodeJSON reads the groups of tasks in the object v. It skips members without a status, because
+// they are notes that other programs have written. If a group's id occurs twice, the last member
+// with this id counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

@@ -11,7 +11,7 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Time is a time in a document. The zero Time is written as null.
+// Time is a time in one of the team's JSON documents. The zero Time is written as null.
 type Time struct{ time.Time }
 
 // At returns t as it is written to a document: in UTC and without fractions of a second.
@@ -40,8 +40,9 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// intOf returns the integer v. Like the protocol's schemas it accepts 5.0 for 5. It returns false
-// if v is not an integer or is out of range.
+// intOf returns the integer v. It also accepts an integer with a decimal point, such as 5.0,
+// because the protocol's JSON Schemas do so. It returns false if v is not an integer or is out of
+// range.
 func intOf(v jsontree.Value) (int, bool) {
 	if n, ok := v.Int(); ok {
 		return int(n), true
@@ -73,8 +74,8 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	return marshal([]T(l))
 }
 
-// marshal encodes v as JSON. It does not escape <, > and & for HTML, because users read the
-// documents.
+// marshal encodes v as JSON. It does not escape <, > and & for HTML, because people read the
+// documents as plain text.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -85,8 +86,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// marshalObject encodes an object with n members. member returns the name and the value of the i-th
-// member.
+// marshalObject encodes a JSON object with n members. The function member returns the name and the
+// value of the i-th member.
 func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
 	b := []byte("{")
 	for i := range n {

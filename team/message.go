@@ -9,16 +9,16 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Message is a message from one role to another.
+// Message is a message from one role of the team to another.
 type Message struct {
-	ID        string // empty in some messages of other programs; these cannot be acknowledged
+	ID        string // empty in some messages that other programs have written; such messages cannot be acknowledged
 	GroupID   string
 	From      Role
 	To        Role
 	Timestamp Time
 	Subject   string
 	Body      Body
-	Read      bool // set by Acknowledge, or when the receiver is started with the message
+	Read      bool // true if the receiver has acknowledged the message, or was started with this message
 }
 
 // Body is the part of a message whose type depends on the sender: a [*Handoff] from a developer, a
@@ -83,8 +83,8 @@ type Issue struct {
 	FixSuggestion string `json:"fix_suggestion,omitempty"`
 }
 
-// head and tail hold the fields that every message has. head comes before the body, and tail after
-// it.
+// head and tail hold the fields that every message has. In the JSON object, the fields of head come
+// before the fields of the body, and those of tail after them.
 type head struct {
 	ID        string `json:"id"`
 	GroupID   string `json:"group_id"`
@@ -98,7 +98,8 @@ type tail struct {
 	Read bool `json:"read"`
 }
 
-// MarshalJSON writes the message as one object: head, body, tail.
+// MarshalJSON writes the message as one JSON object, with the fields of head, then those of the
+// body, then those of tail.
 func (m Message) MarshalJSON() ([]byte, error) {
 	var parts [][]byte
 	for _, v := range []any{head{m.ID, m.GroupID, m.From, m.To, m.Timestamp, m.Subject}, m.Body, tail{m.Read}} {
@@ -113,9 +114,9 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
 }
 
-// message reads one message of a channel. It omits fields of the wrong type. If the message names
-// no sender, the sender is that of the channel. The receiver is always the receiver of the channel,
-// even if the message names another role.
+// message decodes v, one message of the channel. It leaves out fields of the wrong type. If v names
+// no sender, the message gets the sender of the channel. It always gets the receiver of the
+// channel, even if v names another role.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)
@@ -126,7 +127,7 @@ func (c channel) message(v jsontree.Value) Message {
 	return Message{h.ID, h.GroupID, h.From, h.To, h.Timestamp, h.Subject, body, read}
 }
 
-// PairError reports that the protocol defines no messages from one role to another.
+// PairError reports that the protocol defines no messages from the role From to the role To.
 type PairError struct{ From, To Role }
 
 func (e *PairError) Error() string {

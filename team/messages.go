@@ -14,17 +14,18 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Draft is a message that has not been sent yet.
+// Draft is a message from one role of the team to another that has not been sent yet.
 type Draft struct {
 	Group    string
 	From, To Role
 	Subject  string
-	Body     Body // must have the type that the channel requires; nil means an empty body
+	Body     Body // must have the type for messages from the role From to the role To, such as *Handoff; nil means an empty body
 }
 
-// Send appends a message to the document of its channel and returns the message with its id. It
-// returns a [*PairError] if the protocol has no channel between the roles, a [*BodyError] if the
-// message violates the protocol, and a [*NoSessionError] if there is no session.
+// Send appends the message d to the document for messages from d.From to d.To, and returns the
+// message with its new id. It returns a [*PairError] if the protocol defines no messages from
+// d.From to d.To, a [*BodyError] if the message violates the protocol, and a [*NoSessionError] if
+// there is no session.
 func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
 	c, err := channelFor(d.From, d.To)
 	if err != nil {
@@ -62,8 +63,8 @@ func (s *Store) checkSession() error {
 	return err
 }
 
-// check sets an empty body if d has none, and checks the draft against the channel's
-// rules.
+// check gives the draft an empty body if it has none. Then it checks the draft against the
+// protocol's rules for messages of the channel c.
 func (d *Draft) check(c channel) error {
 	if d.Body == nil {
 		d.Body = c.body()
@@ -85,8 +86,8 @@ func (d *Draft) check(c channel) error {
 	return c.check(doc.Value())
 }
 
-// check checks v against the channel's rules. v is a message, or only the fields of its body. check
-// returns the first violation as a [*BodyError].
+// check checks v against the protocol's rules for messages of this channel. v is a complete
+// message, or only the fields of its body. check returns the first violation as a [*BodyError].
 func (c channel) check(v jsontree.Value) error {
 	var k checker
 	k.check(v, rules(c.doc).field("messages").each, "")
@@ -96,8 +97,8 @@ func (c channel) check(v jsontree.Value) error {
 	return nil
 }
 
-// messageIDs returns the ids of all messages. It ignores a corrupt document: the next write keeps a
-// copy of that document and starts a new document.
+// messageIDs returns the ids of all messages in the team's documents. It ignores a corrupt
+// document, because the next write keeps a copy of that document and replaces it by a new one.
 func (s *Store) messageIDs() (map[string]bool, error) {
 	ids := map[string]bool{}
 	for _, c := range channels {
@@ -116,8 +117,9 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// freeMessageID returns an id that is not in taken. Ids of the same second get increasing suffixes,
-// so the new id sorts after the earlier ones.
+// freeMessageID returns a message id that is not in the set taken. An id contains the time in
+// seconds. Further ids of the same second get increasing suffixes, so that a new id sorts after the
+// earlier ones.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)
 	id := base
@@ -130,7 +132,7 @@ func freeMessageID(now time.Time, taken map[string]bool) string {
 // Filter selects messages. The zero value selects all messages.
 type Filter struct {
 	To     Role   // only messages to this role; "" for all roles
-	Group  string // only messages about the group with this id; "" for all groups
+	Group  string // only messages about the group of tasks with this id; "" for all groups
 	Unread bool   // only messages that were not read yet
 }
 
@@ -167,8 +169,8 @@ func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
 	return messages, nil
 }
 
-// Acknowledge marks a message as read. receiver may be empty if only one role has received a
-// message with this id. A message that is already read stays unchanged.
+// Acknowledge marks a message as read. The parameter receiver may be empty if only one role has
+// received a message with this id. A message that is already read stays unchanged.
 func (s *Store) Acknowledge(ctx context.Context, id string, receiver Role) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		docs, err := s.documentsWith(ctx, id, receiver)
@@ -189,8 +191,8 @@ func (s *Store) Acknowledge(ctx context.Context, id string, receiver Role) error
 	})
 }
 
-// documentsWith returns the documents that contain a message with this id. If receiver is not empty,
-// documentsWith considers only messages to that role.
+// documentsWith returns the documents that contain a message with this id. If receiver is not
+// empty, documentsWith considers only messages to the role receiver.
 func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]Document, error) {
 	var docs []Document
 	for _, c := range channels {
@@ -210,8 +212,8 @@ func (s *Store) documentsWith(ctx context.Context, id string, receiver Role) ([]
 	return docs, ctx.Err()
 }
 
-// MessageError reports that no message has the id, or that messages in several documents have it.
-// The field In lists these documents.
+// MessageError reports that no message has the id ID, or that messages in several documents have
+// this id. The field In lists these documents.
 type MessageError struct {
 	ID string
 	In []Document

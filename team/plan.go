@@ -9,20 +9,20 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Plan is what the project manager has planned.
+// Plan is the plan that the project manager has made for the session.
 type Plan struct {
 	Mode      Mode
 	Reasoning string
 	Tasks     []Task
 	Groups    []TaskGroup
-	Phases    []ExecutionPhase // if empty, no group has to wait for a phase
+	Phases    []ExecutionPhase // sets of groups that start one after the other; if empty, each group waits only for its dependencies
 }
 
-// Plan records the project manager's plan and opens the first execution phase, if the plan has
-// phases. The groups of the plan replace all existing groups, and each of them is pending. Plan
-// also removes the project manager from the active agents. It returns a [*BadPlanError] if the plan
-// cannot be executed. Once a group has started, the plan cannot be replaced, and Plan returns a
-// [*TransitionError].
+// Plan records the project manager's plan. If the plan has execution phases, Plan also opens the
+// first one, so that its groups of tasks can start. The groups of the plan replace all existing
+// groups, and each of them is pending. Plan also removes the project manager from the active
+// agents. It returns a [*BadPlanError] if the plan cannot be executed. If a group of an earlier
+// plan has already started, Plan changes nothing and returns a [*TransitionError].
 func (s *Store) Plan(ctx context.Context, p Plan) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -63,8 +63,9 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of the plan p. A group that is also in existing is taken from
-// there unchanged; all others are new. Groups that are only in existing are dropped.
+// plannedGroups returns the groups of tasks of the plan p. If the parameter existing contains a
+// group with the same id, plannedGroups returns that group unchanged; otherwise it returns a new
+// group. Groups that are only in existing are left out.
 func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	var groups Groups
 	there := existing.byID()
@@ -78,9 +79,10 @@ func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	return groups
 }
 
-// OpenPhase opens the next execution phase and returns its number. It also removes the project
-// manager from the active agents. It returns a [*PhaseError] if a group of an open phase is not
-// complete yet, or if no phase is left.
+// OpenPhase opens the next execution phase of the plan, so that the groups of tasks in it can
+// start. It returns the number of this phase. It also removes the project manager from the active
+// agents. It returns a [*PhaseError] if a group of an open phase is not complete yet, or if all
+// phases are already open.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -114,7 +116,7 @@ func openPhase(n *jsontree.Node, i int) {
 	}
 }
 
-// PhaseError reports an execution phase that cannot be opened.
+// PhaseError reports why the next execution phase of the plan cannot be opened.
 type PhaseError struct{ Problem string }
 
 func (e *PhaseError) Error() string { return "open next phase: " + e.Problem }

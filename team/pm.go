@@ -26,7 +26,8 @@ type PMState struct {
 	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
 }
 
-// DecodeJSON reads the document. It accepts 5.0 for a counter of 5.
+// DecodeJSON reads the content of the document. It also accepts a counter that is written with a
+// decimal point, such as 5.0.
 func (p *PMState) DecodeJSON(v jsontree.Value) error {
 	type plain PMState
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -72,10 +73,10 @@ type TaskGroup struct {
 	EstimatedEffortMinutes float64      `json:"estimated_effort_minutes,omitempty"`
 }
 
-// TaskGroups is the list of planned groups.
+// TaskGroups is the list of the groups of tasks in the project manager's plan.
 type TaskGroups []TaskGroup
 
-// MarshalJSON writes the groups as a list, as the protocol requires.
+// MarshalJSON writes the groups as a list, as the protocol requires, even if there are none.
 func (g TaskGroups) MarshalJSON() ([]byte, error) { return List[TaskGroup](g).MarshalJSON() }
 
 // DecodeJSON reads a list of groups, or an object in which each group's id is the key.
@@ -102,7 +103,7 @@ func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
 	return errors.New("an array")
 }
 
-// ExecutionPhase is a set of groups that agents may work on at the same time.
+// ExecutionPhase is a set of groups of tasks that agents may work on at the same time.
 type ExecutionPhase struct {
 	PhaseNumber   int          `json:"phase_number"`
 	GroupIDs      List[string] `json:"group_ids"`
@@ -110,8 +111,8 @@ type ExecutionPhase struct {
 	Status        WorkStatus   `json:"status"`
 }
 
-// DecodeJSON reads a phase. It also accepts the member names phase and groups, which some programs
-// write instead of phase_number and group_ids.
+// DecodeJSON reads an execution phase. It also accepts the member names phase and groups, which
+// some programs write instead of phase_number and group_ids.
 func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	type plain ExecutionPhase
 	if err := decodeObject(v, (*plain)(p)); err != nil {
@@ -129,7 +130,8 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// groupName returns the id of the group v. v is either the id itself, or an object with the id.
+// groupName returns the id of a group of tasks. v is either the id itself, or an object that
+// contains the id.
 func groupName(v jsontree.Value) string {
 	if v.Kind() == jsontree.Object {
 		return v.Get("id").Text()

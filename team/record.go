@@ -14,22 +14,23 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the file operations that rename an unusable file.
+// Names of the file operations that rename an unusable file and sync its folder.
 const (
 	opAside     host.Op = "put aside"
 	opSyncAside host.Op = "sync put aside"
 )
 
-// Record updates the documents of the session to match p. It keeps members that it does not know,
-// and messages of other programs. It creates missing documents. It keeps a copy of an unreadable
-// document, writes a new one and sends a notice. It does not write documents that already match. It
-// returns an [*OtherSessionError] if the folder holds another session.
+// Record updates the documents of the session to match p. It keeps JSON members that it does not
+// know, and messages that other programs have added. It creates missing documents. If a document is
+// unreadable, Record keeps a copy of it, writes a new document and sends the user a notice. It does
+// not write documents that already match p. It returns an [*OtherSessionError] if the folder holds
+// another session.
 //
-// Record takes counters and times from p; unlike the other methods it does not increment them. If
-// some documents belong to this session and others to another one, Record assumes that a program
-// wrote the others by mistake: it renames each of them and writes a new one. Record also renames
-// and replaces a document that is a symbolic link, because the link may lead to any file of the
-// user.
+// Record takes counters and times from p; unlike the other methods it does not increment the
+// counters. If some documents belong to this session and others to another one, Record assumes that
+// a program wrote the others by mistake: it renames each of them and writes a new one. Record also
+// renames and replaces a document that is a symbolic link, because the link may lead to any file of
+// the user.
 func (s *Store) Record(ctx context.Context, p Contents) error {
 	wanted, err := p.documents()
 	if err != nil {
@@ -69,10 +70,10 @@ func (s *Store) record(ctx context.Context, d Document, session string, want jso
 	})
 }
 
-// findUnusable returns the documents that cannot be edited or belong to another session, with the
-// reason for each. It leaves out documents that are not JSON, because the update replaces them by
-// new ones. If no document belongs to this session, and one belongs to another session,
-// findUnusable returns an [*OtherSessionError].
+// findUnusable returns the documents that cannot be edited or that belong to another session, with
+// the reason for each. It leaves out documents that are not JSON, because the later update replaces
+// them by new ones. If no document belongs to this session, and at least one belongs to another
+// session, findUnusable returns an [*OtherSessionError].
 func (s *Store) findUnusable(session string) (wrong map[Document]string, err error) {
 	wrong = map[Document]string{}
 	var other string
@@ -143,7 +144,8 @@ func (s *Store) folderIsLink(d Document) (bool, error) {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0, err
 }
 
-// whyUneditable returns why a JSON document cannot be edited without loss, or "" if it can.
+// whyUneditable returns the reason why a JSON document cannot be edited without loss, or "" if it
+// can be edited.
 func whyUneditable(d Document, v jsontree.Value) string {
 	if v.Kind() != jsontree.Object {
 		return fmt.Sprintf("is %s where an object should be", v.Kind())
@@ -190,7 +192,7 @@ func (s *Store) renameAllUnusable(wrong map[Document]string, now time.Time) erro
 	return nil
 }
 
-// renameUnusable renames the unusable file at path and sends a notice with the problem.
+// renameUnusable renames the unusable file at path and sends the user a notice about the problem.
 func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	name, err := unusedName(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
 	if err != nil {
@@ -211,8 +213,8 @@ func (s *Store) renameUnusable(path, problem string, now time.Time) error {
 	return nil
 }
 
-// OtherSessionError reports that the session Recorded cannot be written to the folder, because the
-// folder holds the session Found.
+// OtherSessionError reports that the session with the id Recorded cannot be written to the folder
+// Root, because this folder holds the session with the id Found.
 type OtherSessionError struct{ Root, Found, Recorded string }
 
 func (e *OtherSessionError) Error() string {

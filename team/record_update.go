@@ -10,9 +10,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// updateTo edits n to match want. It keeps members that have no rule, and the formatting of values
-// that already match. It also keeps the value true if r.sticky is set, and a list of strings if
-// r.sent is set.
+// updateTo edits the JSON value n to match want. r is the rule for this value. updateTo keeps
+// members that r does not define, and the formatting of values that already match. If r.sticky is
+// set, it keeps the value true. If r.sent is set, it keeps an existing list of strings.
 func updateTo(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
@@ -49,8 +49,8 @@ func isTrue(v jsontree.Value) bool {
 	return is && ok
 }
 
-// updateObject edits the object n to match want. It also deletes members that have a rule but are
-// missing in want.
+// updateObject edits the object n to match want. It also deletes members that the rule r defines
+// but that are missing in want.
 func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	updateMembers(n, want, r.field)
 	for _, f := range r.fields {
@@ -60,8 +60,9 @@ func updateObject(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateGroups edits n, the object that contains all groups. It also deletes groups that are
-// missing in want. It keeps members without a status: they are notes of other programs.
+// updateGroups edits n, the object that contains all groups of tasks. It also deletes groups that
+// are missing in want. It keeps members without a status, because they are notes that other
+// programs have written.
 func updateGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
 	var ids []string
 	var kept []jsontree.Value
@@ -125,10 +126,10 @@ func updateList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// updateMap replaces a map by a list that matches want, because some programs write a map where the
-// protocol requires a list. For each item of want it looks up the member of the map with the same
-// id. If a member does not contain an id, its name in the map is the id. updateMap keeps what
-// other programs have added to these members.
+// updateMap replaces n, a map (a JSON object), by a list that matches want, because some programs
+// write a map where the protocol requires a list. For each item of want, updateMap looks for the
+// member of the map with the same id and edits it, so that what other programs have added to this
+// member is kept. If a member does not contain an id, its name in the map is the id.
 func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	there := map[string]*jsontree.Node{}
 	for name, member := range n.Members() {
@@ -145,16 +146,16 @@ func updateMap(n *jsontree.Node, want jsontree.Value, r *rule) {
 	n.Replace(list)
 }
 
-// pairing is an item that a list should have, with the index of the same item in the existing list,
-// or -1 if the existing list lacks it.
+// pairing connects an item that a list should contain with the index of the matching item in the
+// existing list. The index is -1 if the existing list has no matching item.
 type pairing struct {
 	want  jsontree.Value
 	index int
 }
 
-// pair returns a pairing for each item of want. items is the existing list. An item of want and an
-// existing item are the same if r.key returns the same text for both. Each existing item is paired
-// at most once.
+// pair returns a pairing for each item of the list want. The parameter items is the existing list.
+// An item of want and an existing item match if r.key returns the same text for both. Each existing
+// item is paired at most once.
 func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	there := map[string][]int{}
 	for i, item := range items {
@@ -172,8 +173,9 @@ func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
 	return pairs
 }
 
-// key returns the text that identifies the item v within its list. The text consists of the values of
-// the members that r.keys lists. If r.keys is empty, the text is i, the index of v in the list.
+// key returns a text that identifies the item v within its list. The text consists of the values of
+// those members of v whose names are in r.keys. If r.keys is empty, the text is i, the index of v
+// in the list.
 func (r *rule) key(v jsontree.Value, i int) string {
 	if len(r.keys) == 0 {
 		return strconv.Itoa(i)
@@ -185,8 +187,8 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	return strings.Join(parts, " ")
 }
 
-// get returns the member of v called name. If v has no such member, get looks for the other names
-// that some programs use for this member.
+// get returns the member of v called name. If v has no such member, get looks for it under the
+// other names that some programs use for this member.
 func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
 	if member := v.Get(name); !member.Absent() {
 		return member

@@ -6,19 +6,21 @@ import (
 	"strings"
 )
 
-// Routing says which roles are started after an agent's answer.
+// Routing says what follows an agent's answer: which roles are started next, and whether the answer
+// completes a group of tasks or the session.
 type Routing struct {
 	// Roles lists the roles to start, one after the other: each is started when the previous one
-	// has answered. Roles is empty if the group or the session is done, if the answer was a plan,
-	// if the statuses of the groups determine which role is next, or if the user has to answer a
-	// question.
+	// has answered. There are four cases in which Roles is empty: the group of tasks or the session
+	// is done; the answer was a plan; the statuses of the groups determine which role is next; the
+	// user has to answer a question.
 	Roles []Role
-	// Group and Session report whether the status word of the answer completes the group or the
-	// session. For the session there are further conditions; see CheckComplete.
+	// Group reports whether the status word of the answer completes the group of tasks. Session
+	// reports whether it completes the session, for which there are further conditions; see
+	// CheckComplete.
 	Group, Session bool
 }
 
-// routes lists the routing for each status word of each role.
+// routes lists what follows an answer, for each role and each status word that its agents may use.
 var routes = []struct {
 	by   Role
 	word Word
@@ -49,9 +51,9 @@ var routes = []struct {
 	{PM, WordComplete, Routing{Session: true}},
 }
 
-// Route returns the routing for a status word. If the role may not use the word, Route returns an
-// [*UnknownWordError], and a routing to the tech lead that completes neither the group nor the
-// session.
+// Route returns the routing for an agent's answer with this status word. If the role may not use
+// the word, Route returns an [*UnknownWordError] together with a routing that only starts the tech
+// lead, and that completes neither the group of tasks nor the session.
 func Route(by Role, word Word) (Routing, error) {
 	for _, r := range routes {
 		if r.by == by && r.word == word {
@@ -61,7 +63,7 @@ func Route(by Role, word Word) (Routing, error) {
 	return Routing{Roles: []Role{TechLead}}, &UnknownWordError{By: by, Word: word, Known: Words(by)}
 }
 
-// Words lists the status words of a role.
+// Words lists the status words that agents of a role may use in their answers.
 func Words(by Role) []Word {
 	var words []Word
 	for _, r := range routes {
@@ -90,12 +92,13 @@ func (e *UnknownWordError) Error() string {
 	return fmt.Sprintf("%s said %q, which is not one of its words: %s", e.By, e.Word, strings.Join(known, ", "))
 }
 
-// Conflict reports true: the answer cannot be applied to the session.
+// Conflict reports true: an answer with such a word cannot be applied to the session.
 func (e *UnknownWordError) Conflict() bool { return true }
 
-// CheckComplete returns a [*CompleteError] unless the word ends the session. Only the project
-// manager's COMPLETE ends it, and only if there is a group and every group is complete. A group that
-// is planned in pm but missing from groups counts as not complete.
+// CheckComplete returns nil if an agent's status word ends the session, and a [*CompleteError] if
+// not. The word ends the session if three conditions are met: it is the project manager's COMPLETE,
+// there is at least one group of tasks, and every group is complete. A group that is planned in pm
+// but missing from the parameter groups counts as not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}
@@ -108,11 +111,11 @@ func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	return nil
 }
 
-// CompleteError reports that a word does not end the session.
+// CompleteError reports that a status word in an agent's answer does not end the session.
 type CompleteError struct {
 	By   Role
 	Word Word
-	Open []Group // the groups that are not complete; empty if another reason prevents the end
+	Open []Group // the groups that are not complete; empty if the session cannot end for another reason
 }
 
 func (e *CompleteError) Error() string {

@@ -16,34 +16,34 @@ const (
 	dictionary form = "dictionary" // an object with arbitrary members, which all follow the same rule
 )
 
-// rule defines which values a field or an item may have. The validation and the JSON Schemas are
-// both derived from rules.
+// rule defines which values a field or a list item in the team's JSON documents may have. The
+// validation and the JSON Schemas are both derived from rules.
 type rule struct {
 	form    form
 	null    bool
 	words   []string // the allowed strings; if empty, all are allowed
-	unknown string   // name of the finding for a string that is not in words
+	unknown string   // name of the finding (the reported problem) for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
 	each    *rule    // rule for each item of a list or member of a dictionary
 	// keys lists the names of the members that together identify an item of a list. If keys is
 	// empty, an item is identified by its index.
 	keys   []string
-	open   bool // other programs may add items to this list; gaffer keeps them
+	open   bool // other programs may add items to this list, and gaffer keeps their items
 	sticky bool // if the value is true, gaffer never sets it to false
-	// sent is set for a list in a message. gaffer does not change the list after it has sent the
-	// message.
+	// sent is set for a list that belongs to a message. gaffer does not change such a list after it
+	// has sent the message.
 	sent bool
 
-	// wild lists the kinds of values that some programs write instead of a value of this form. It
-	// maps each kind to the name of the finding that reports it.
+	// wild lists the JSON types that some programs wrongly write instead of the type form. It maps
+	// each of these types to the name of the finding that reports it.
 	wild map[jsontree.Kind]string
-	// aliases lists other names that some programs use for a field. It maps each of them to the
+	// aliases lists wrong names that some programs use for a field. It maps each of them to the
 	// name that the protocol defines.
 	aliases map[string]string
-	alias   string // name of the finding for a field whose name is in aliases
+	alias   string // name of the finding for a field with a name from aliases
 }
 
-// field is a known member of an object.
+// field is a member of a JSON object that the protocol defines.
 type field struct {
 	name  string
 	rule  *rule

@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile"
 )
 
-// Init creates a session for the requirements and returns its id. It returns a
-// [*SessionExistsError] if the folder already has a session.
+// Init creates a session of the team with the given requirements and returns the session's id. It
+// returns a [*SessionExistsError] if the folder already has a session.
 func (s *Store) Init(ctx context.Context, requirements string) (id string, err error) {
 	id, _, err = s.begin(ctx, requirements, false)
 	return id, err
@@ -115,9 +115,9 @@ func (s *Store) archivePath(c change) string {
 	return filepath.Join(s.root, archiveFolder, c.Archive)
 }
 
-// planArchive returns a plan to archive the existing documents; the plan is empty if there are
-// none. It returns a [*LinkError] if a document is a symbolic link, because a relative link would
-// point to another file after the move.
+// planArchive returns a plan to move the existing documents to a new archive folder; the plan is
+// empty if there are none. It returns a [*LinkError] if a document is a symbolic link, because a
+// relative link would point to another file after the move.
 func (s *Store) planArchive(now time.Time) (c change, err error) {
 	c.Move, err = s.present()
 	if err != nil || len(c.Move) == 0 {
@@ -157,8 +157,9 @@ func (s *Store) archived(name string) (bool, error) {
 	return s.exists(filepath.Join(s.root, archiveFolder, name))
 }
 
-// freeID returns an id that neither the current session nor an archived session has. archiving is
-// the name of the archive folder that the current session will get, or "" if there is no session.
+// freeID returns an id for a new session, which neither the current session nor an archived session
+// has. The parameter archiving is the name of the archive folder that the current session will get,
+// or "" if there is no session.
 func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	present := s.sessionID()
 	return unusedName("v4_"+stampOf(now), func(id string) (bool, error) {
@@ -169,8 +170,8 @@ func (s *Store) freeID(now time.Time, archiving string) (string, error) {
 	})
 }
 
-// unusedName returns name or, if that is taken, the first of name_2, name_3 and so on that is not
-// taken.
+// unusedName returns name if it is not in use. Otherwise, it returns the first of name_2, name_3
+// and so on that is not in use. The function taken reports whether a name is in use.
 func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	candidate := name
 	for n := 2; ; n++ {
@@ -181,7 +182,8 @@ func unusedName(name string, taken func(string) (bool, error)) (string, error) {
 	}
 }
 
-// SessionExistsError reports that no session can be created because the folder already has one.
+// SessionExistsError reports that no session can be created because the team's folder already has
+// one.
 type SessionExistsError struct{ Root, SessionID string }
 
 func (e *SessionExistsError) Error() string {

@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Names of the steps that archive and create sessions.
+// Names of the file operations that archive and create sessions.
 const (
 	opSyncFound  host.Op = "sync found plan"
 	opLink       host.Op = "link into archive"
@@ -30,13 +30,13 @@ const (
 	opSyncPlan   host.Op = "sync removed plan"
 )
 
-// change is a plan: archive the listed documents, then create the documents of a new session. The
-// plan is written to disk before its first step. Every step can be repeated, so any process that
-// finds the plan can complete it.
+// change is the plan of a session change: first archive the listed documents, then create the
+// documents of a new session. The plan is written to disk before its first step. Every step can be
+// repeated, so any process that finds the plan on disk can complete it.
 type change struct {
 	Archive string      `json:"archive,omitempty"` // name of the new folder in archive/
 	Move    []Document  `json:"move"`              // the documents to archive: all that exist when the plan is made
-	New     *newSession `json:"new,omitempty"`     // nil if no session is created
+	New     *newSession `json:"new,omitempty"`     // the new session to create; nil if none is created
 }
 
 // newSession holds the initial values of a new session's documents.
@@ -46,7 +46,7 @@ type newSession struct {
 	Time         Time   `json:"time"`
 }
 
-// writeAndExecute writes the plan to disk and then executes it. If writing the plan fails,
+// writeAndExecute writes the plan c to disk and then executes it. If writing the plan fails,
 // writeAndExecute executes no step of it.
 func (s *Store) writeAndExecute(c change) error {
 	data, err := newDocument(c)
@@ -59,8 +59,9 @@ func (s *Store) writeAndExecute(c change) error {
 	return s.execute(c)
 }
 
-// finishChange executes the plan that is on disk. If there is a plan, the process that wrote it has
-// died or failed before it had executed all steps. If there is no plan, finishChange does nothing.
+// finishChange looks on disk for the plan of a session change, and executes it. If there is such a
+// plan, the process that wrote it has died or failed before it had executed all steps. If there is
+// no plan, finishChange does nothing.
 func (s *Store) finishChange() error {
 	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +74,8 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	// Sync the folder, because the process that wrote the plan may have died before its own sync.
+	// Sync the folder, because the process that wrote the plan may have died before it synced the
+	// folder.
 	if err := s.sync(opSyncFound, s.root); err != nil {
 		return err
 	}
@@ -82,7 +84,8 @@ func (s *Store) finishChange() error {
 
 func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
 
-// parseChange reads a plan from disk. It validates every value that becomes part of a path.
+// parseChange parses data, the plan of a session change. It validates every value that becomes part
+// of a path.
 func parseChange(data []byte) (change, error) {
 	if _, err := jsontree.Parse(data); err != nil { // refuse JSON that is nested deeper than jsontree.MaxDepth
 		return change{}, err
@@ -149,9 +152,9 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive creates target as a hard link to the document at path. It does nothing if target
-// exists, or if there is no document. If a hard link is not possible, for example because path is a
-// folder, linkIntoArchive renames path to target.
+// linkIntoArchive archives the document at path: it creates target as a hard link to it. It does
+// nothing if target already exists, or if there is no document at path. If a hard link is not
+// possible, for example because path is a folder, linkIntoArchive renames path to target.
 func (s *Store) linkIntoArchive(path, target string) error {
 	err := s.opts.Host.Link(opLink, path, target)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -163,9 +166,9 @@ func (s *Store) linkIntoArchive(path, target string) error {
 	return s.opts.Host.Rename(opMove, path, target)
 }
 
-// removeOldName deletes the document at path after it was archived. archived is its path in the
-// archive. If the two files differ, the file at path is a newer document, and removeOldName keeps
-// it.
+// removeOldName deletes the document at path after it was archived. The parameter archived is its
+// path in the archive. If the files at the two paths differ, the file at path is a newer document,
+// and removeOldName keeps it.
 func (s *Store) removeOldName(path, archived string) error {
 	same, err := s.same(path, archived)
 	if err != nil || !same {
@@ -206,9 +209,9 @@ func (s *Store) sync(op host.Op, folders ...string) error {
 	return nil
 }
 
-// create writes the documents of a new session. It does not overwrite existing documents: they were
-// written by an earlier, interrupted execution of the same plan, or by a program that ignores
-// gaffer's lock.
+// create writes the documents of a new session. It does not overwrite existing documents. Such
+// documents were written by an earlier, interrupted execution of the same session change, or by a
+// program that ignores gaffer's lock.
 func (s *Store) create(b newSession) error {
 	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
 		return err
@@ -242,7 +245,8 @@ func (b newSession) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError reports that the plan in the file at Path is not valid, so it cannot be executed.
+// PlanError reports that the file at Path does not contain a valid plan of a session change, so the
+// plan cannot be executed.
 type PlanError struct {
 	Path string
 	Err  error

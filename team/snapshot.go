@@ -12,9 +12,9 @@ import (
 // from this content.
 type Snapshot struct {
 	PM           PMState           // the project manager's memory
-	Groups       Groups            // the groups in group_status.json, then those that are only in the plan
+	Groups       Groups            // the groups of tasks in group_status.json, then those that are only in the plan
 	Orchestrator OrchestratorState // started agents and decisions
-	Phase        Phase             // computed from the statuses of the groups
+	Phase        Phase             // phase of the session, computed from the statuses of the groups
 	Progress     Progress          // computed from the statuses of the groups
 	Unread       []Message         // messages that were not read yet, oldest first
 }
@@ -27,7 +27,7 @@ func (s Snapshot) SessionID() string {
 	return s.Orchestrator.SessionID
 }
 
-// ByStatus returns the groups by their status.
+// ByStatus maps each status to the groups of tasks that have this status.
 func (s Snapshot) ByStatus() map[GroupStatus][]Group {
 	by := map[GroupStatus][]Group{}
 	for _, g := range s.Groups {
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of the documents cannot be edited; nil if all of them can be edited
+	unfit error // why one of the documents cannot be edited (it may be missing); nil if all of them can be edited
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -86,14 +86,15 @@ func (s *Store) loadState() (st state, err error) {
 	return st, nil
 }
 
-// writable is like loadState, but also returns an error if one of the documents cannot be edited.
+// writable returns the same state as loadState. It also returns an error if one of the documents is
+// missing or cannot be edited.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if the document d is missing. An update must not create the document
-// empty, because an empty document would say that nothing was done yet.
+// checkPresent returns an error if the document d is missing. No update may create
+// an empty document instead, because an empty document would say that nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil
@@ -133,8 +134,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return marshal(b)
 }
 
-// stuck returns the counters that exceed their limits as a JSON object, with the group's id as the
-// key.
+// stuck returns a JSON object with the groups of tasks on which a role was started too often. The
+// key is the group's id. The value lists the counters of the group that exceed their limits.
 func (s Snapshot) stuck() ([]byte, error) {
 	var ids []string
 	found := map[string][]Escalation{}

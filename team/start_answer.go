@@ -10,11 +10,16 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Start records that an agent was started on a group. The parameter by is the agent's role. For the
-// project manager, group must be empty. Start fails, for example, if the session is not running,
-// another agent is active on the group, the group's status does not allow that role, a group that
-// this group depends on is not complete, the group's phase is not open, or the limit of developers
-// is reached. If a process died during Start, Start can be repeated.
+// Start records that an agent was started on a group of tasks. The parameter by is the agent's
+// role, and group is the id of the group. For the project manager, group must be empty. If a
+// process died during Start, Start can be repeated. Start fails in these cases, among others:
+//
+//   - The session is not running.
+//   - Another agent is active on the group.
+//   - The group's status does not allow this role.
+//   - The execution phase of the plan that contains the group is not open.
+//   - The group depends on another group that is not complete.
+//   - The maximum number of developers is running.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -30,7 +35,7 @@ func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) err
 				return st.start(by, group, now)
 			},
 			orchestrator: func(n *jsontree.Node) {
-				// If a process died during an earlier Start, the agent may already be listed.
+				// The agent may already be in the list, if a process died during an earlier Start.
 				if !st.active(by, group) {
 					addActiveAgent(n, ActiveAgent{by, group, At(now)}, reasoning)
 				}
@@ -45,11 +50,11 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// workingStatus maps a role to the status of a group on which that role works.
+// workingStatus maps a role to the status that a group of tasks has while this role works on it.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns all groups as they are after an agent was started. The parameter by is the agent's
-// role, and id is the id of the group that the agent works on.
+// start returns all groups of tasks as they are after the start of an agent. The parameter by is
+// the agent's role, and id is the id of the group that the agent works on.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -65,8 +70,9 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
-		// The group already has the status in which this role works, because it was unblocked or
-		// because its earlier agent is missing from the active agents.
+		// The group already has the status in which this role works, so no change is necessary. The
+		// reason is that the tech lead has unblocked the group, or that its earlier agent is
+		// missing from the list of active agents.
 		return st.groups, nil
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
@@ -76,8 +82,8 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	return st.groups.with(next), nil
 }
 
-// mayManage returns an error if the project manager cannot start. group must be empty, because the
-// project manager has no group.
+// mayManage returns an error if the project manager cannot start. The parameter group must be
+// empty, because the project manager works on no group of tasks.
 func (st state) mayManage(group string) error {
 	switch {
 	case group != "":
@@ -88,9 +94,10 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// checkNoOtherAgent returns an error if another agent is active on the group. An agent of the same
-// role is ignored if it is listed as active but is not the group's current agent. In that case a
-// process listed the agent and died before it changed the group, and now the start is repeated.
+// checkNoOtherAgent returns an error if an agent is already active on the group of tasks g. It
+// ignores one kind of agent: an agent with the same role that is in the list of active agents, but
+// is not g's current agent. This occurs if a process added the agent to the list and died before it
+// changed g. The start that is checked now then repeats the interrupted one.
 func (st state) checkNoOtherAgent(role Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != role || g.CurrentAgent == role) {
@@ -100,8 +107,9 @@ func (st state) checkNoOtherAgent(role Role, g Group) error {
 	return nil
 }
 
-// mayStart returns an error if an agent cannot start on g because of the limit of developers, the
-// group's phase, or the groups that g depends on.
+// mayStart returns an error in three cases: the agent is a developer and the maximum number of
+// developers is running; the execution phase of the group of tasks g is not open; or a group that g
+// depends on is not complete. The parameter by is the role of the agent that is about to start.
 func (st state) mayStart(by Role, g Group) error {
 	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
 		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
@@ -146,8 +154,8 @@ func (st state) group(id string) (Group, error) {
 	return g, nil
 }
 
-// with returns a copy of the list in which g replaces the group with the same id. If no group has
-// this id, g is appended.
+// with returns a copy of the list gs in which g replaces the group with the same id. If no group
+// has this id, g is appended.
 func (gs Groups) with(g Group) Groups {
 	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
 	if i < 0 {
@@ -158,7 +166,7 @@ func (gs Groups) with(g Group) Groups {
 	return gs
 }
 
-// GroupError reports that no group has the id.
+// GroupError reports that no group of tasks has the id ID. Known lists the existing groups.
 type GroupError struct {
 	ID    string
 	Known Groups
@@ -176,10 +184,10 @@ func (e *GroupError) Error() string {
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer, removes the agent from the active agents, and returns which
-// roles are next. If the role may not use the status word, Answer returns both a routing and an
-// [*UnknownWordError]. In this case it records the word ERROR for the group, if the agent has a
-// group. If the session does not allow the answer, Answer returns another error and changes
-// nothing.
+// roles are next. If the agent's role may not use the status word in the answer, Answer returns
+// both a routing and an [*UnknownWordError]. In this case, if the agent works on a group of tasks,
+// Answer records the word ERROR for the group instead of the agent's word. If the session does not
+// allow the answer, Answer returns another error and changes nothing.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -207,8 +215,8 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns all groups as they are after an agent's answer, which is the parameter said. The
-// parameter by is the agent's role, and id is the id of the agent's group.
+// answer returns all groups of tasks as they are after an agent's answer, which is the parameter
+// said. The parameter by is the agent's role, and id is the id of the agent's group.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -218,10 +226,10 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 	return st.groups.with(moved), err
 }
 
-// answerPM records the project manager's answer. COMPLETE ends the session if CheckComplete allows
-// it. Any other word only removes the project manager from the active agents. If the answer is a
-// plan or continues with the next phase, the caller records that with [Store.Plan] or
-// [Store.OpenPhase].
+// answerPM records the project manager's answer. The status word COMPLETE ends the session, if
+// CheckComplete allows it. Any other word only removes the project manager from the active agents.
+// If the answer contains a plan or opens the next execution phase, the caller records that with
+// [Store.Plan] or [Store.OpenPhase].
 func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer Answer) error {
 	ends := answer.Status == WordComplete
 	if ends {
@@ -241,13 +249,15 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	// groups gets the groups of group_status.json and returns them as they are after the change. It
-	// is called several times for one change. The function is nil if the change concerns no group.
+	// The function groups receives the groups of tasks from group_status.json and returns them as
+	// they are after the change. It is called several times for one change. It is nil if the change
+	// concerns no group.
 	groups func(Groups) (Groups, error)
 	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)
-	// plan edits pm_state.json. The values there that follow from the groups' statuses are updated
-	// in any case. The function is nil if no other values in pm_state.json change.
+	// The function plan edits values in pm_state.json. It is nil if the change concerns no values
+	// in this file, except for the values that are computed from the groups' statuses: those are
+	// always updated, even without the function plan.
 	plan func(*jsontree.Node)
 }
 
@@ -257,12 +267,13 @@ type documentEdit struct {
 	change func(*jsontree.Node) error
 }
 
-// write applies the change m to the documents: first the orchestrator's document, then the groups,
-// then the derived values in the project manager's document. If a process dies in between, an agent
-// may be listed as active although its group has not changed. Repeating the same change corrects
-// that and counts the agent's start only once. If the change contains a plan, pm_state.json is
-// written first, because groups without a plan would seem to have no dependencies. If the change is
-// refused, or one of the documents cannot be edited, write changes nothing.
+// write applies the change m to the documents: first to orchestrator_state.json, then to
+// group_status.json, then to the values in pm_state.json that are computed from the groups'
+// statuses. If the process dies in between, an agent may be listed as active although its group of
+// tasks has not changed. Repeating the same change corrects that and counts the agent's start only
+// once. If the change contains a plan, pm_state.json is written first, because groups without a
+// plan would seem to have no dependencies. If m.groups returns an error, or one of the documents
+// cannot be edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {
@@ -281,8 +292,8 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChan
 	return nil
 }
 
-// edits returns the edits that apply m to the documents of the old state, in the order in which
-// they must be written.
+// edits returns the edits of the documents that make the change m. They must be written in the
+// returned order. The parameter old is the state before the change.
 func (m stateChange) edits(old state) ([]documentEdit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
@@ -318,7 +329,7 @@ func (m stateChange) edits(old state) ([]documentEdit, error) {
 	return []documentEdit{orchestrator, status, memory}, nil
 }
 
-// tryEdit applies an edit to a copy of its document, to find errors before anything is
+// tryEdit applies an edit to a copy of its document in memory, to find errors before anything is
 // written.
 func (s *Store) tryEdit(e documentEdit, now time.Time) error {
 	doc, err := s.files[e.doc].Load()

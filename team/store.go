@@ -21,21 +21,21 @@ const (
 
 // Options configure a store. The zero value uses this machine and sends no notices.
 type Options struct {
-	Host        host.Host              // this machine if nil
+	Host        host.Host              // the machine whose files are used; this machine if nil
 	Now         func() time.Time       // the host's clock if nil
 	LockTimeout time.Duration          // statefile.DefaultLockTimeout if zero
-	Notice      func(statefile.Notice) // receives messages for the user
+	Notice      func(statefile.Notice) // is called with each message for the user; may be nil
 }
 
-// Store manages the folder of a project's team. It is safe for concurrent use by goroutines and
-// processes: only one can write at a time. Readers take no lock, except to complete an interrupted
-// change.
+// Store manages the folder with the JSON documents of a project's team. It is safe for concurrent
+// use by goroutines and processes: only one can write at a time. Readers take no lock, except to
+// complete a session change that another process has not finished.
 type Store struct {
 	root  string
 	opts  Options
 	files map[Document]*statefile.File
-	// records has the same documents as files, but with options by which an update creates a
-	// missing document and replaces a corrupt one. Only Record uses it.
+	// records contains the same documents as the field files, but with other options: an update
+	// creates a missing document and replaces a corrupt one. Only the method Record uses it.
 	records map[Document]*statefile.File
 }
 
@@ -78,10 +78,11 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	return o
 }
 
-// exclusive calls fn while it holds the team's lock. If a change of the session was interrupted,
-// exclusive first completes that change. It returns a [*NoSessionError] if the team's folder does
-// not exist. Do not call exclusive while holding the lock of a document: another process may hold
-// the team's lock and wait for the document's lock, so the two processes would block each other.
+// exclusive calls the function fn while it holds the team's lock. If archiving or creating a
+// session was interrupted earlier, exclusive first completes it. exclusive returns a
+// [*NoSessionError] if the team's folder does not exist. Do not call exclusive while holding the
+// lock of a document: another process may hold the team's lock and wait for the document's lock, so
+// the two processes would block each other.
 func (s *Store) exclusive(ctx context.Context, fn func(now time.Time) error) error {
 	lock, err := s.lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,8 +111,8 @@ func (s *Store) lock(ctx context.Context) (host.Lock, error) {
 	return lock, err
 }
 
-// finishPending completes a change of the session that was interrupted, so that a reader sees a
-// complete session.
+// finishPending completes the archiving or creation of a session if it was interrupted, so that a
+// reader sees a complete session.
 func (s *Store) finishPending(ctx context.Context) error {
 	if begun, err := s.exists(s.changePath()); !begun {
 		return err
@@ -156,8 +157,8 @@ func (s *Store) load(d Document, target any) (jsontree.Kind, error) {
 	return doc.Value().Kind(), nil
 }
 
-// checkForm returns an error if a document is not an object and therefore cannot be
-// edited.
+// checkForm returns an error if the content of a document is not a JSON object and therefore cannot
+// be edited.
 func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	if kind == jsontree.Object || kind == jsontree.Missing {
 		return nil
@@ -165,8 +166,8 @@ func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 	return &statefile.FormError{Path: s.path(d), Problem: fmt.Sprintf("is %s where an object should be", kind)}
 }
 
-// update edits one document in place. If change has changed something, update also sets
-// the counter and the time that the protocol requires.
+// update edits one document in place, by calling the function change. If change has modified the
+// document, update also sets the counter and the time of the last change, as the protocol requires.
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
 	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error { return s.revise(d, doc, now, change) })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -189,9 +190,10 @@ func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func
 	return nil
 }
 
-// countAndDate increments the counter and sets the time of a document. It does not increment the
-// orchestrator's iteration, because that counts starts of agents. It does nothing for the groups
-// and the messages, because each group and each message has its own times.
+// countAndDate records in a document that it was changed. In pm_state.json it increments the
+// counter iteration and sets last_update. In orchestrator_state.json it only sets last_update,
+// because iteration counts the starts of agents there. It does not touch the other documents,
+// because each group of tasks and each message has its own times.
 func countAndDate(d Document, root *jsontree.Node, now Time) {
 	switch d {
 	case PMStateDoc:
@@ -203,7 +205,7 @@ func countAndDate(d Document, root *jsontree.Node, now Time) {
 }
 
 // increment increments the counter in the member called name. A missing counter becomes 1. A value
-// that is not an integer stays unchanged; the validation reports it.
+// that is not an integer stays unchanged; the validation of the document reports it.
 func increment(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)

@@ -1,7 +1,7 @@
-// Package team implements the team protocol. A project manager plans groups of tasks,
-// developers work on them, a QA expert tests and a tech lead reviews. Three state files
-// and three message files in one folder are the memory of the agents, which remember
-// nothing between two starts.
+// Package team implements the team protocol. A team consists of agents with different roles:
+// a project manager plans groups of tasks, developers work on them, a QA expert tests and a
+// tech lead reviews. Three state files and three message files in one folder are the memory
+// of the agents, which remember nothing between two starts.
 //
 // Decisions are pure functions: [Advance] changes the status of a group, [Route]
 // returns which role is next, [ParseAnswer] parses an agent's answer. A [Store] writes
@@ -14,8 +14,8 @@ package team
 // current_agent.
 type Role string
 
-// The roles. None means that no agent works on a group. Gaffer is this program, which merges
-// approved work; it is never an agent.
+// The roles. None means that no agent works on a group of tasks. Gaffer means this program, which
+// merges approved work; no agent has this role.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
@@ -25,11 +25,11 @@ const (
 	Gaffer    Role = "gaffer"
 )
 
-// GroupStatus is the status of a group. gaffer keeps an unknown status, shows it as it is, and
-// never counts it as complete.
+// GroupStatus is the status of a group of tasks. gaffer keeps an unknown status, shows it as it is,
+// and never counts it as complete.
 type GroupStatus string
 
-// The statuses of a group.
+// The statuses of a group of tasks.
 const (
 	Pending          GroupStatus = "pending"
 	DevWorking       GroupStatus = "dev_working"
@@ -43,8 +43,8 @@ const (
 	Complete         GroupStatus = "complete"
 )
 
-// GroupStatuses lists all statuses of a group, roughly in the order in which a group passes through
-// them.
+// GroupStatuses lists all statuses of a group of tasks, roughly in the order in which a group
+// passes through them.
 func GroupStatuses() []GroupStatus {
 	return []GroupStatus{
 		Pending, DevWorking, DevBlocked, WaitingQA, QATesting,
@@ -52,7 +52,7 @@ func GroupStatuses() []GroupStatus {
 	}
 }
 
-// Work returns the status that a group with the status s has in pm_state.json.
+// Work converts a status of group_status.json to the corresponding status of pm_state.json.
 func (s GroupStatus) Work() WorkStatus {
 	switch s {
 	case Pending:
@@ -63,11 +63,11 @@ func (s GroupStatus) Work() WorkStatus {
 	return WorkInProgress
 }
 
-// WorkStatus is the status of a task, a planned group or an execution phase in
+// WorkStatus is the status of a task, a planned group of tasks or an execution phase in
 // pm_state.json.
 type WorkStatus string
 
-// The statuses in pm_state.json. Only a planned group can be assigned.
+// The statuses in pm_state.json. Only a planned group of tasks can have the status assigned.
 const (
 	WorkPending    WorkStatus = "pending"
 	WorkAssigned   WorkStatus = "assigned"
@@ -99,8 +99,8 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is how the team works: simple with one group, or parallel with any number of groups. The
-// project manager decides it; until then it is null in the document.
+// Mode is how the team works: simple with one group of tasks, or parallel with any number of
+// groups. The project manager chooses the mode. Until then, the mode is null in pm_state.json.
 type Mode string
 
 // The modes of a team.
@@ -110,7 +110,8 @@ const (
 	Parallel  Mode = "parallel"
 )
 
-// MarshalJSON writes an empty mode, which is not decided yet, as null.
+// MarshalJSON writes the mode as a string. It writes an empty mode, which is not chosen yet, as
+// null.
 func (m Mode) MarshalJSON() ([]byte, error) {
 	if m == Unplanned {
 		return []byte("null"), nil

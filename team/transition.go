@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Word is what triggers a transition of a group: the status word of an agent's answer, the start of
-// an agent ([WordStarted]), or a failed merge ([WordMergeFailed]). Words in the project manager's
-// answers trigger no transition.
+// Word is what triggers a change of the status of a group of tasks: the status word of an agent's
+// answer, the start of an agent ([WordStarted]), or a failed merge ([WordMergeFailed]). Words in
+// the project manager's answers do not change the status of a group.
 type Word string
 
 // The words of the protocol. Agents use all of them except two: gaffer uses WordStarted when it
@@ -22,9 +22,9 @@ const (
 	WordReadyForReview     Word = "READY_FOR_REVIEW"
 	WordBlocked            Word = "BLOCKED"
 	WordIncomplete         Word = "INCOMPLETE"
-	WordPartial            Word = "PARTIAL" // a part of the work is done, or a part of the tests could not run
+	WordPartial            Word = "PARTIAL" // a developer has done only a part of the work, or QA could not run a part of the tests
 	WordError              Word = "ERROR"
-	WordEscalate           Word = "ESCALATE" // a stronger model should do the work; also written ESCALATE_SENIOR or ESCALATE_TO_OPUS
+	WordEscalate           Word = "ESCALATE" // a stronger language model should do the work; also written ESCALATE_SENIOR or ESCALATE_TO_OPUS
 	WordNeedsClarification Word = "NEEDS_CLARIFICATION"
 	WordPass               Word = "PASS"
 	WordFail               Word = "FAIL"
@@ -35,34 +35,37 @@ const (
 	WordUnblocked          Word = "UNBLOCKED"
 	WordPlanned            Word = "PLANNED"
 	WordContinue           Word = "CONTINUE"
-	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA
+	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA, with the same meaning
 )
 
-// effect says how a transition changes the blockers of a group and the tech lead's feedback on it.
+// effect says how a transition of a group of tasks changes the group's list of blockers and its
+// list of feedback from the tech lead.
 type effect int
 
 const (
 	plain   effect = iota
 	block          // appends a blocker
-	unblock        // resolves all open blockers and appends the tech lead's decision
-	review         // appends the tech lead's decision
-	// approval appends the tech lead's approval, although the group goes back to a developer: the
-	// tech lead has approved the work, but its merge has failed.
+	unblock        // resolves all open blockers and appends the tech lead's decision to the feedback
+	review         // appends the tech lead's decision to the feedback
+	// approval appends the tech lead's approval to the feedback, although the group goes back to a
+	// developer: the tech lead has approved the work, but its merge has failed.
 	approval
 )
 
-// transition is one row of the protocol's table of transitions of a group.
+// transition is one row of the protocol's table of transitions of a group of tasks: in the status
+// from, a word from the role by leads to the status to.
 type transition struct {
 	from    GroupStatus
 	by      Role
 	word    Word
 	to      GroupStatus
-	counter Role // role whose counter of starts is incremented; "" for none
+	counter Role // role whose number of starts on the group is incremented; "" for none
 	agent   Role // role that works on the group afterwards
 	effect  effect
 }
 
-// transitions is the protocol's table of transitions. See also extraTransitions.
+// transitions is the protocol's table of the transitions of a group of tasks. See also
+// extraTransitions.
 var transitions = []transition{
 	{Pending, Developer, WordStarted, DevWorking, Developer, Developer, plain},
 	{DevWorking, Developer, WordReadyForQA, WaitingQA, "", None, plain},
@@ -81,9 +84,14 @@ var transitions = []transition{
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
 }
 
-// extraTransitions are transitions that the protocol's routing requires but its table omits. They
-// are for status words that the table lacks, for blocked QA and flaky tests, for a tech lead who
-// helps without a review, for a failed merge, and for an unreadable answer (ERROR).
+// extraTransitions are transitions that the protocol's table omits, although the protocol requires
+// them when it says which role follows an answer. They are necessary in these cases:
+//
+//   - An answer has a status word that the table lacks.
+//   - QA is blocked, or a test is flaky.
+//   - A tech lead helps with a problem, without a review.
+//   - A merge fails.
+//   - An agent's answer cannot be read (the word ERROR).
 var extraTransitions = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
 	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
@@ -111,9 +119,9 @@ var extraTransitions = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns a copy of g with the changes that an answer of this role makes. For the start of
-// an agent, answer.Status is [WordStarted]. Advance returns a [*TransitionError] if the protocol
-// does not allow the transition.
+// Advance returns a copy of the group of tasks g with the changes that an answer from an agent of
+// this role causes. For the start of an agent, answer.Status is [WordStarted]. Advance returns a
+// [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, role Role, answer Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, extraTransitions) {
 		if t.from == g.Status && t.by == role && t.word == answer.Status {
@@ -150,7 +158,8 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 	return g
 }
 
-// decision returns the tech lead's decision that gives a group the status s.
+// decision returns the tech lead's decision that leads to the status s: an approval leads to
+// Complete, a request for changes to any other status.
 func (s GroupStatus) decision() Decision {
 	if s == Complete {
 		return DecisionApproved
@@ -182,7 +191,8 @@ func resolved(blockers List[Blocker], resolution string) List[Blocker] {
 	return blockers
 }
 
-// TransitionError reports a transition of a group that the protocol does not allow.
+// TransitionError reports a change of the status of a group of tasks that the protocol does not
+// allow.
 type TransitionError struct {
 	Group string
 	From  GroupStatus

@@ -27,9 +27,10 @@ func syntaxErrorOf(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-// validateValue returns every violation of the protocol in v, the content of a document. written is
-// the file's modification time, or zero if it is unknown. If it is known, validateValue also
-// reports times in the document that are later by more than clockSkew.
+// validateValue returns every violation of the protocol in v, the content of a document. The
+// parameter written is the modification time of the document's file, or zero if it is unknown. If
+// it is known, validateValue also reports times in the document that are more than clockSkew later
+// than written.
 func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
 	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
@@ -69,7 +70,8 @@ func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	return f.found, nil
 }
 
-// folder holds all documents of a team while they are validated.
+// folder holds the content of all documents in a team's folder, and collects the findings while
+// they are validated.
 type folder struct {
 	store  *Store
 	values map[Document]jsontree.Value // content of each document that is JSON
@@ -138,7 +140,7 @@ func (f *folder) checkSessions() {
 	}
 }
 
-// groupIDs returns the ids of the groups in the plan and in group_status.json.
+// groupIDs returns the ids of the groups of tasks in the plan and in group_status.json.
 func (f *folder) groupIDs() map[string]bool {
 	var st state
 	jsontree.Decode(f.values[PMStateDoc], &st.pm)
@@ -150,8 +152,8 @@ func (f *folder) groupIDs() map[string]bool {
 	return ids
 }
 
-// checkGroups adds findings for references to groups that do not exist. It adds none if the session
-// has no groups yet.
+// checkGroups adds findings for references to groups of tasks that do not exist. It adds none if
+// the session has no groups yet.
 func (f *folder) checkGroups() {
 	ids := f.groupIDs()
 	refer := func(d Document, at, id string) {
@@ -178,9 +180,9 @@ func (f *folder) checkGroups() {
 	}
 }
 
-// checkMessages adds a finding for each message that has the same id as an earlier one.
-// Acknowledging such an id marks both messages as read or, if they are in different documents,
-// needs the receiver.
+// checkMessages adds a finding for each message that has the same id as an earlier one. Such ids
+// are a problem when a user acknowledges one of the messages: if both are in the same document,
+// both are marked as read; if not, the user must name the receiver.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {
@@ -194,8 +196,8 @@ func (f *folder) checkMessages() {
 	}
 }
 
-// checkChange adds a finding if archiving or creating a session was interrupted. The plan of that
-// change is then still on disk.
+// checkChange adds a finding if archiving or creating a session was interrupted. In this case, the
+// file with the plan of this session change still exists.
 func (f *folder) checkChange() {
 	path := f.store.changePath()
 	if begun, err := f.store.exists(path); err == nil && begun {

@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// verdict is a part of an answer that states a status: a JSON object or a status line.
+// verdict is a part of an agent's answer that states a status: a JSON object or a status line.
 type verdict struct {
 	Answer
 	problem string // why the verdict cannot be read; empty if it can be read
@@ -26,19 +26,19 @@ type verdict struct {
 	end int
 }
 
-// maxRepairs is how many invalid JSON values of one answer are parsed again without their trailing
-// commas. The limit keeps the time for a huge answer linear.
+// maxRepairs is how many invalid JSON values in an agent's answer are parsed again without their
+// trailing commas. The limit ensures that the time is linear in the length of the answer.
 const maxRepairs = 20
 
-// verdictsIn lists the verdicts in an answer, in order. A verdict must begin a line. An object
-// inside another JSON value does not count, because its status is about something else. After a
-// value that is not valid JSON, a verdict with a deeper indentation does not count either: it
-// belongs to a code excerpt or to the invalid value.
+// verdictsIn lists the verdicts in an agent's answer, in order. A verdict must begin a line. An
+// object inside another JSON value does not count, because its status is about something else.
+// After a value that is not valid JSON, a verdict that is indented more than this value does not
+// count either, because it belongs to a code excerpt or to the invalid value.
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
 	var in fence
-	quoted := false // the previous line announces an example, so the next verdict does not count
+	quoted := false // true if the previous line announces an example, so that the next verdict does not count
 	repairs := 0
 	for pos, deepest := 0, everywhere; pos < len(text); {
 		end := lineEnd(text, pos)
@@ -87,8 +87,9 @@ func lineEnd(text string, from int) int {
 	return len(text)
 }
 
-// fence is the Markdown code fence that encloses the current line. marks is its opening backticks
-// or tildes, or empty if there is no fence. info is the language after them, such as json.
+// fence is the Markdown code fence that encloses the current line. The field marks is its opening
+// backticks or tildes, or empty if there is no fence. The field info is the language after them,
+// such as json.
 type fence struct{ marks, info string }
 
 var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
@@ -111,8 +112,8 @@ func (f *fence) take(line string) bool {
 
 func (f fence) open() bool { return f.marks != "" }
 
-// isOtherLanguage reports whether the fence is marked with a language other than JSON or JavaScript.
-// An object in such a fence is quoted code, not a verdict.
+// isOtherLanguage reports whether the fence is marked with a language other than JSON or
+// JavaScript. A JSON object in such a fence is quoted code, not a verdict.
 func (f fence) isOtherLanguage() bool {
 	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
 }
@@ -120,11 +121,14 @@ func (f fence) isOtherLanguage() bool {
 // example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt returns the object or list at the start of text, and next, the offset after it. If the
-// value has trailing commas, valueAt removes them. It counts each attempt to do so in *repairs, and
-// stops trying at maxRepairs. If the value has a syntax error, valid is false, value ends with the
-// line of the error, and next is the start of that line. If the value is incomplete, valid is
-// false, value is all of text, and next is the end of text.
+// valueAt finds the JSON object or list at the start of text. If it has trailing commas, valueAt
+// removes them. It counts each attempt to do so in *repairs, and makes no more than maxRepairs
+// attempts. There are three cases:
+//
+//   - The object or list is valid. Then next is the offset after it in text.
+//   - It has a syntax error. Then valid is false, value ends with the line of the error, and next
+//     is the start of that line.
+//   - It is incomplete. Then valid is false, value is all of text, and next is the end of text.
 func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	end, wrong := valueEnd(text)
 	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
@@ -144,8 +148,9 @@ func valueAt(text string, repairs *int) (value string, next int, valid bool) {
 	return text[:end], end, true
 }
 
-// valueEnd returns the length of the value at the start of text, and -1. If the value has a syntax
-// error, it returns 0 and the offset of the error. If the value is incomplete, it returns 0 and -1.
+// valueEnd returns the length of the JSON value at the start of text, and -1. If the value has a
+// syntax error, valueEnd returns 0 and the offset of the error. If the value is incomplete,
+// valueEnd returns 0 and -1.
 func valueEnd(text string) (end, errorAt int) {
 	var value json.RawMessage
 	in := json.NewDecoder(strings.NewReader(text))
@@ -159,8 +164,8 @@ func valueEnd(text string) (end, errorAt int) {
 	return int(in.InputOffset()), -1
 }
 
-// withoutTrailingCommas returns the value at the start of text with trailing commas
-// replaced by spaces, so that its length stays the same. It returns "" if the
+// withoutTrailingCommas returns the JSON value at the start of text. Each trailing comma in it is
+// replaced by a space, so that the length of the value stays the same. The result is "" if the
 // brackets do not match.
 func withoutTrailingCommas(text string) string {
 	out := []byte(text[:0])
@@ -196,9 +201,10 @@ func withoutTrailingCommas(text string) string {
 // statusKey matches the name of a status member, such as "status":, in text that is not valid JSON.
 var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
 
-// objectVerdict returns the verdict in the parameter value, the text of a JSON object or list.
-// valid says whether this text is valid JSON. found is false if value is a list, an object without
-// a status, or an object whose status is a choice of words, such as PASS | FAIL.
+// objectVerdict returns the verdict in the parameter value, the text of a JSON object or list. The
+// parameter valid says whether this text is valid JSON. The result found is false if value is a
+// list, an object without a status, or an object whose status is a choice of words, such as PASS |
+// FAIL.
 func objectVerdict(value string, valid bool) (v verdict, found bool) {
 	unread := verdict{problem: "its object with a status is not valid JSON"}
 	switch {
@@ -251,10 +257,11 @@ var (
 		"(status|verdict|decision|result|outcome|review)[\\s*_`]*(?:[:=–—→]|->|\\s-\\s)")
 )
 
-// statusLine reads a line such as "Status: PASS" or "✅ APPROVED". A line with the label "status" or
-// "verdict" is a status line even if its word cannot be read. But it is none if it offers a choice
-// of words, such as "Status: PASS | FAIL". Other labels, and signs such as ✅, also occur in
-// ordinary text. So after them only a status word of the protocol counts.
+// statusLine reads the verdict in a status line such as "Status: PASS" or "✅ APPROVED". A line with
+// the label "status" or "verdict" is a status line even if its status word cannot be read. An
+// exception is a line that offers a choice of words, such as "Status: PASS | FAIL": it is no status
+// line. Other labels, and signs such as ✅, also occur in ordinary text. So a line with one of these
+// is a status line only if a status word of the protocol follows.
 func statusLine(line string) (v verdict, ok bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)
@@ -289,7 +296,7 @@ type clarity int
 const (
 	noWord    clarity = iota // the text does not begin with a word that can be a status
 	template                 // the text offers several words to choose from, such as PASS | FAIL
-	vagueWord                // the text around the word may change its meaning
+	vagueWord                // the text around the word may change its meaning, as in "PASS unless CI fails"
 	clearWord
 )
 
@@ -300,11 +307,12 @@ var (
 	ending    = lazyregexp.New("^[*_`\"')\\]\\s]*(?:$|[,.;:!(…–—|]|-[-\\s])")
 	proviso   = lazyregexp.New(`(?i)\b(?:but|except|unless|once|until|if|pending|provided|conditional(?:ly)?|however|not|never|after|mostly|almost|part(?:ly|ially))\b|n't\b|\?`)
 
-	// knownWords matches a status word of the protocol at the start of a text. It prefers the
-	// longest word. The word may be in upper or lower case, and have spaces or hyphens instead of
-	// underscores.
+	// knownWords matches a status word of the protocol at the start of a text. If several words
+	// match, it takes the longest. The word may be in upper or lower case, and have spaces or
+	// hyphens instead of underscores.
 	knownWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`^`) })
-	// namedWords is like knownWords, but matches a word at any place in a text.
+	// namedWords matches a status word of the protocol at any place in a text, in the same
+	// spellings as knownWords.
 	namedWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`(?:^|[^a-z0-9])`) })
 )
 
@@ -318,10 +326,15 @@ func anyWord(before string) *regexp.Regexp {
 }
 
 // readWord reads the status word at the start of text. It also returns the text after the word, and
-// how clear the word is. A word of the protocol that lets work advance, such as PASS, is clear only
-// under three conditions: punctuation or the end of the text follows it, no sign of refusal such as
-// ❌ is before it, and no restriction such as "unless" is after it. For every other word of the
-// protocol that is not in capitals, only the first condition applies.
+// how clear the word is. When a word is clear depends on its kind:
+//
+//   - A word of the protocol that lets work advance, such as PASS, is clear if punctuation or the
+//     end of the text follows it, no sign of refusal such as ❌ is before it, and no restriction
+//     such as "unless" is after it.
+//   - Any other word of the protocol is clear if it is in capitals, or if punctuation or the end of
+//     the text follows it.
+//   - A word that is not in the protocol is clear if it is in capitals, or if it is the only word.
+//   - No word is clear if it begins a choice of words, such as PASS | FAIL.
 func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutDecoration(text)
 	if found := knownWords().FindString(text); found != "" && !continuesWord(text[len(found):]) {
@@ -348,8 +361,8 @@ func readWord(text string) (w Word, rest string, how clarity) {
 	return "", text, noWord
 }
 
-// continuesWord reports whether text, which follows a word, belongs to the same word, such as
-// "-like" after PASS.
+// continuesWord reports whether text, which follows a status word, begins with a part of the same
+// word, such as "-like" after PASS.
 func continuesWord(text string) bool {
 	r, size := utf8.DecodeRuneInString(text)
 	next, _ := utf8.DecodeRuneInString(text[size:])
@@ -378,7 +391,7 @@ func canonicalWord(text string) Word {
 	return w
 }
 
-// meanings maps each word that agents use to the protocol's word. Most words are mapped to
+// meanings maps each status word that agents use to the protocol's word. Most words are mapped to
 // themselves.
 var meanings = sync.OnceValue(func() map[Word]Word {
 	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
@@ -390,8 +403,8 @@ var meanings = sync.OnceValue(func() map[Word]Word {
 
 func (w Word) known() bool { return meanings()[w] == w && w != "" }
 
-// advances reports whether a word lets work continue to the next stage. An answer with one of these
-// words must be unambiguous.
+// advances reports whether a word lets work continue to the next stage. gaffer accepts an agent's
+// answer with one of these words only if it is unambiguous.
 func (w Word) advances() bool {
 	switch w {
 	case WordReadyForQA, WordReadyForReview, WordPass, WordApproved, WordApprovedWithNotes, WordComplete:

@@ -12,9 +12,9 @@ type Change struct {
 	Value jsontree.Value // the new value; absent if the field was cleared
 }
 
-// Changes lists the fields whose values differ between two versions of state.json. The fields are
-// in the order of current, followed by the fields that are missing in current. A missing field is
-// equal to a field that is null.
+// Changes lists the fields whose values differ between two versions of state.json. First come the
+// fields of the version current, in their order, and then the fields that only the version previous
+// contains. A missing field and a field with the value null are equal.
 func Changes(previous, current jsontree.Value) []Change {
 	var changes []Change
 	for name, v := range current.Members() {

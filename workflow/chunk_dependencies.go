@@ -14,9 +14,10 @@ var (
 	idRange    = lazyregexp.New(`(?i)^(\d{1,6})\s*(?:-|–|—|\.\.+|\bto\b|\bthrough\b)\s*(\d{1,6})$`)
 )
 
-// resolveDependencies replaces dependencies that are written as text, such as "chunks 1-3" or
-// "chunk 2 and 4", by the ids of these chunks. ids lists the ids of all chunks of the build. Text
-// that does not name chunks of the build stays unchanged.
+// resolveDependencies returns the dependencies of a chunk (a part of a build) as ids. It replaces
+// dependencies that are written as text, such as "chunks 1-3" or "chunk 2 and 4", by the ids of
+// these chunks. The parameter ids lists the ids of all chunks of the build. Text that does not name
+// chunks of the build stays unchanged.
 func resolveDependencies(deps, ids []ID) []ID {
 	if !slices.ContainsFunc(deps, func(id ID) bool { return !slices.Contains(ids, id) }) {
 		return deps
@@ -38,8 +39,9 @@ func resolveDependencies(deps, ids []ID) []ID {
 	return out
 }
 
-// parseDependency returns the ids of the chunks that are named in text, such as "chunks 1-3". It
-// returns nil if a part of the text is neither an id nor a range of ids.
+// parseDependency returns the ids of the chunks (parts of a build) that are named in text, such as
+// "chunks 1-3". The parameter ids lists the ids of all chunks. parseDependency returns nil if a
+// part of the text is neither one of these ids nor a range of them.
 func parseDependency(text string, ids []ID) []ID {
 	var list []ID
 	text = chunkWord().ReplaceAllString(strings.TrimSpace(text), "")

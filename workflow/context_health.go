@@ -41,9 +41,10 @@ type Health struct {
 	LastCheckpoint string  `json:"lastCheckpoint,omitempty"`
 }
 
-// ContextHealth computes the health of a build's context from its feed of events. run may be nil.
-// usage is the percentage of the context window that is used. If several events are of the same
-// kind, the last one in the feed counts, whatever its timestamp, because clocks may be set back.
+// ContextHealth computes the [Health] of a build's context from the build's events. The parameter
+// run may be nil, and usage is the percentage of the context window that is used. If several events
+// are of the same kind, the last one in the list counts, even if its timestamp is earlier, because
+// clocks may be set back.
 func ContextHealth(events []Event, run *BuildRun, usage float64) Health {
 	h := Health{Isolation: Standard, Usage: usage, Level: LevelOf(usage)}
 	if run != nil {

@@ -11,20 +11,20 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that the workflow protocol or programs that use it define. gaffer keeps and
-// shows events of other kinds unchanged.
+// The kinds of events that are defined by the workflow protocol, or by programs that use this
+// protocol. gaffer keeps and shows events of other kinds unchanged.
 const (
-	ChunkStarted        = "chunk-started"        // an agent has started on a chunk
-	ChunkCompleted      = "chunk-completed"      // a chunk is built
-	ChunkFailed         = "chunk-failed"         // a chunk could not be built
-	ChunkRetrying       = "chunk-retrying"       // a chunk is built again after a failure
+	ChunkStarted        = "chunk-started"        // an agent has started to work on a chunk (a part of the build)
+	ChunkCompleted      = "chunk-completed"      // a chunk (a part of the build) is complete
+	ChunkFailed         = "chunk-failed"         // a chunk (a part of the build) has failed
+	ChunkRetrying       = "chunk-retrying"       // a chunk (a part of the build) is built again after a failure
 	SectionStarted      = "section-started"      // work on a section of the spec has started
 	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
 	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
-	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
-	VerificationFailed  = "verification-failed"  // a check of a chunk has failed, or there were no checks
+	ChunkVerified       = "chunk-verified"       // all checks of a chunk (a part of the build) have passed
+	VerificationFailed  = "verification-failed"  // a check of a chunk (a part of the build) has failed, or there were no checks
 	ContextCheckpointed = "context-checkpointed" // the build's state was saved before an agent starts
-	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk; contains the isolation mode
+	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk (a part of the build); the event contains the isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
@@ -33,7 +33,8 @@ const (
 )
 
 // kinds lists, for each kind of event, the fields whose values must have a certain form. The fields
-// in everyEvent are not repeated here. Fields in neither map may hold any value.
+// in the map everyEvent are not repeated here. A field that is in neither of the two maps may hold
+// any value.
 var kinds = map[string]map[string]form{
 	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
 	ChunkCompleted:      {"scenarios": formTexts},
@@ -67,13 +68,14 @@ type Field struct {
 	Value any
 }
 
-// Draft is an event that has not been added to the feed yet.
+// Draft is an event that has not been added to the feed yet. The feed is the list of events in
+// state.json.
 type Draft struct {
 	Kind   string
 	Fields []Field
 }
 
-// Check is one check in the verification of a chunk, with its result.
+// Check is one check in the verification of a chunk (a part of a build), with its result.
 type Check struct {
 	Name    string `json:"name"`
 	Result  string `json:"result"` // pass or fail
@@ -93,9 +95,10 @@ const (
 	Minimal = "minimal" // only the exit codes of commands are checked
 )
 
-// Verified returns the event that reports the verification of a chunk. Its kind is chunk-verified
-// if there is at least one check and all checks passed, and verification-failed otherwise. If
-// summary is empty, the event's summary says how many checks passed. screenshot may be empty.
+// Verified returns the event that reports the verification of a chunk, which is a part of a build.
+// Its kind is chunk-verified if there is at least one check and all checks passed, and
+// verification-failed otherwise. If the parameter summary is empty, the event's summary says how
+// many checks passed. The parameter screenshot may be empty.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
 	for _, c := range checks {
@@ -118,13 +121,14 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 }
 
 // Checkpointed returns the event that reports that the build's state was saved before an agent
-// starts to work on a chunk.
+// starts to work on a chunk (a part of the build).
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event that reports that an agent starts to work on a chunk. isolationMode
-// says how the agent's context is separated from earlier work, for example "fresh session".
+// Boundary returns the event that reports that an agent starts to work on a chunk (a part of a
+// build). The parameter isolationMode says how the agent's context is separated from earlier work,
+// for example "fresh session".
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }
@@ -136,7 +140,8 @@ func Compacted(chunk, summary string) Draft {
 
 // TextField returns an event field with a value that the user typed. If the field must hold a
 // string in events of this kind, the typed text is the value. Otherwise the typed text is parsed as
-// JSON. If it is not JSON, or is a quoted string, the text as typed is the value.
+// JSON. If it is not JSON, or if it is a JSON string in quotes, the value is the text as typed,
+// with any quotes.
 func TextField(kind, name, typed string) (Field, error) {
 	if err := checkText(name, typed); err != nil {
 		return Field{}, err
@@ -153,7 +158,7 @@ func TextField(kind, name, typed string) (Field, error) {
 
 // Event checks the draft and returns it as an event. The fields are in the workflow protocol's
 // order: kind, chunk, timestamp, summary, then the other fields in the order of the draft. If the
-// draft has no timestamp, the event's timestamp is now.
+// draft has no timestamp, the event gets the time now.
 func (d Draft) Event(now time.Time) (jsontree.Value, error) {
 	if err := checkKind(d.Kind); err != nil {
 		return jsontree.Value{}, err

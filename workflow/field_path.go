@@ -48,9 +48,9 @@ func member(v jsontree.Value, name string) jsontree.Value {
 
 // Set sets the value at path and creates missing objects on the way. It returns an error if the
 // value adds a violation of the workflow protocol, such as a value of the wrong type or an invalid
-// time. Two deviations from the protocol are no errors: words that it does not define, such as an
-// unknown status, and fields that gaffer does not know. After an error, root may already contain
-// the value, so the caller must discard root, as [Store.Update] does.
+// time. Two deviations from the protocol are allowed: words that the protocol does not define, such
+// as an unknown status, and fields that gaffer does not know. After an error, root may already
+// contain the value, so the caller must discard root, as [Store.Update] does.
 func Set(root *jsontree.Node, path string, value jsontree.Value) error {
 	before := existingProblems(root)
 	if err := place(root, path, value); err != nil {
@@ -144,9 +144,10 @@ func put(at *jsontree.Node, path, name string, value jsontree.Value) error {
 	return &ArgumentError{What: path, Problem: fmt.Sprintf("%s has no field %q", at.Kind(), name)}
 }
 
-// descend returns the member or item of parent with this name, for editing. If a member of an
-// object is missing or null, descend creates it as an empty object. It returns an error if parent
-// is an array without this item, or if the value is neither an object nor an array.
+// descend returns the member of the object parent with this name, or the item of the array parent
+// with this index, so that the caller can edit it. If a member of an object is missing or null,
+// descend creates it as an empty object. It returns an error if the array has no such item, or if
+// the member or item is neither an object nor an array.
 func descend(parent *jsontree.Node, name string) (*jsontree.Node, error) {
 	next := child(parent, name)
 	if parent.Kind() == jsontree.Object && (next == nil || next.Kind() == jsontree.Null) {
@@ -175,8 +176,8 @@ func child(n *jsontree.Node, name string) *jsontree.Node {
 	return nil
 }
 
-// existingProblems returns the problems that the state has before an edit. They do not prevent the
-// edit: it is refused only if it adds problems.
+// existingProblems returns the violations of the workflow protocol that the state contains before
+// an edit. They do not prevent the edit: it is refused only if it adds violations.
 func existingProblems(root *jsontree.Node) map[string]bool {
 	found := map[string]bool{}
 	for _, f := range CheckState("", root.Value()) {
@@ -195,10 +196,10 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 	return nil
 }
 
-// isTypeProblem reports whether [Set] refuses a value that causes the finding f, such as a value of
-// the wrong type. It returns false for two sorts of findings: words that the workflow protocol does
-// not define, and the field sectionReadiness, which other programs use although the protocol does
-// not define it.
+// isTypeProblem reports whether [Set] refuses a value that causes the finding f, which is a
+// violation of the workflow protocol, such as a value of the wrong type. It returns false for two
+// sorts of findings: words that the protocol does not define, and the field sectionReadiness, which
+// other programs use although the protocol does not define it.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
@@ -241,8 +242,8 @@ func badPath(path, problem string) error {
 	}
 }
 
-// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. name
-// is the name of the text in the error message.
+// checkText returns an error if text is not UTF-8, because JSON could not store it unchanged. The
+// parameter name is what the error message calls the text.
 func checkText(name, text string) error {
 	if !utf8.ValidString(text) {
 		return &ArgumentError{What: shorten(name), Problem: "is not UTF-8, so it cannot be kept as it is"}

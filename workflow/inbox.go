@@ -23,15 +23,16 @@ type Inbox struct {
 	self  *host.Process // process that was passed to [Inbox.As]; nil if As was not called
 }
 
-// As returns the inbox for use by the process self. Done and Fail of the returned inbox refuse an
-// item that another process has taken and not abandoned; see [Item.Abandoned]. Without this check,
-// a process could by mistake end the work of another process.
+// As returns the inbox for use by the process self. Done and Fail of the returned inbox return an
+// error for an item that another process has taken and has not abandoned; see [Item.Abandoned].
+// Without this check, a process could by mistake end the work of another process.
 func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns the file path of the inbox.
 func (b *Inbox) Path() string { return b.doc.Path() }
 
-// List reads the items in the order of the file. It skips values that are not objects.
+// List reads the items of the inbox, in their order in inbox.json. It skips values that are not
+// JSON objects.
 func (b *Inbox) List() ([]Item, error) {
 	doc, err := load(b.doc, jsontree.Array, "[]")
 	if err != nil {
@@ -73,7 +74,7 @@ func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, e
 	return added, err
 }
 
-// newID returns a new random id that differs from the ids of all items.
+// newID returns a new random id that differs from the ids of all items of the inbox.
 func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	const tries = 10
 	for range tries {
@@ -89,20 +90,21 @@ func (b *Inbox) newID(items *jsontree.Node, now time.Time) (string, error) {
 	return "", fmt.Errorf("draw an id: %d in a row were taken", tries)
 }
 
-// Claim says which item to take, and which process will work on it.
+// Claim says which inbox item [Inbox.Take] takes, and which process will work on it.
 type Claim struct {
-	ID   string   // id of the item; if empty, Take takes the oldest available item
+	ID   string   // id of the item; if empty, Take takes the oldest item that is pending or abandoned
 	Type ItemType // required type of the item; empty means any type
 	// Owner is the process that will work on the item. As soon as this process is known to be dead,
 	// the item can be taken again. If Owner is nil, the item can be taken again after
 	// AbandonedAfter. Owner is nil, for example, for 'gaffer inbox take' without --owner.
 	Owner *host.Process
-	// Again makes Take accept the item ID even if another process may still work on the item. It
-	// has no effect if ID is empty.
+	// Again makes Take accept the item with the id ID even if another process may still work on it.
+	// If ID is empty, Again has no effect.
 	Again bool
 }
 
-// Take takes the item that c selects: it sets the item's status to processing and returns the item.
+// Take takes the inbox item that c selects: it sets the item's status to processing and returns the
+// item.
 func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
@@ -126,7 +128,7 @@ func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
 	return taken, err
 }
 
-// find returns the item that c selects, or an error if that item cannot be taken.
+// find returns the inbox item that c selects, or an error if that item cannot be taken.
 func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.Node, error) {
 	if c.ID == "" {
 		return b.oldest(items, c.Type, now)
@@ -177,7 +179,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 	return found, nil
 }
 
-// abandoned reports whether the process that took an item no longer works on it; see
+// abandoned reports whether the process that took an inbox item no longer works on it; see
 // [Item.Abandoned].
 func (b *Inbox) abandoned(item Item, now time.Time) bool {
 	var written time.Time // modification time of the inbox; zero if unknown
@@ -191,8 +193,8 @@ func (b *Inbox) isTakenByAnother(item Item) bool {
 	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
 }
 
-// Done marks an item as processed. consumedBy names what has used the item, such as a command or a
-// commit; it may be empty.
+// Done marks an inbox item as processed. The parameter consumedBy names what has used the item,
+// such as a command or a commit; it may be empty.
 func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	return b.finish(ctx, id, Processed, func(n *jsontree.Node) {
 		if consumedBy != "" {
@@ -201,7 +203,7 @@ func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
 	})
 }
 
-// Fail marks an item as failed. reason says why, and must not be empty.
+// Fail marks an inbox item as failed. The parameter reason says why, and must not be empty.
 func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
 	if strings.TrimSpace(reason) == "" {
 		return Item{}, &ArgumentError{What: "reason", Problem: "is empty"}
@@ -236,7 +238,7 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 	return done, err
 }
 
-// Dismiss deletes an item in any status and returns it.
+// Dismiss deletes an item from the inbox, whatever its status, and returns the item.
 func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
 	var gone Item
 	err := b.update(ctx, func(items *jsontree.Node) error {
@@ -264,8 +266,8 @@ func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) er
 	})
 }
 
-// findItem returns the item with this id. It returns an error if there is no such item or more than
-// one.
+// findItem returns the inbox item with this id. It returns an error if there is no such item or
+// more than one.
 func findItem(items *jsontree.Node, id string) (*jsontree.Node, error) {
 	at := withID(items, id)
 	switch len(at) {

@@ -11,15 +11,16 @@ import (
 
 // Conclusion is the result of the work on an inbox item. If Error is not empty, the work failed.
 type Conclusion struct {
-	// Analysis contains the members to set in the item's analysis. Other members of the item's
-	// analysis stay unchanged.
+	// Analysis contains the members to set in the object analysis of the inbox item. Other members
+	// of this object stay unchanged.
 	Analysis []Field
 	Error    string
 }
 
-// Conclude ends the work on an item: it stores the result and marks the item as processed or
-// failed. taken is the item that Take or Retake returned. Conclude fails if another process has
-// taken the item since then, so that a late result does not overwrite a newer one.
+// Conclude ends the work on an inbox item: it stores the result and marks the item as processed or
+// failed. The parameter taken is the item as [Inbox.Take] or [Inbox.Retake] returned it. Conclude
+// fails if another process has taken the item since then, so that a late result does not overwrite
+// a newer one.
 func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, error) {
 	if err := c.check(); err != nil {
 		return Item{}, err
@@ -74,10 +75,10 @@ func (c Conclusion) write(n *jsontree.Node) error {
 	return nil
 }
 
-// findClaimed returns the node of the item that the caller has taken. It returns an error if the
-// item has since been taken again or concluded. An item matches taken if it is still being
-// processed and has the same id, owner and time of taking. The id alone is not enough, because
-// items may have no id or the same id.
+// findClaimed returns the JSON node of the inbox item that the caller has taken. It returns an
+// error if the item has since been taken again or concluded. A node is the right one if it is
+// still being processed and has the same id, owner and time of taking as the parameter taken. The
+// id alone is not enough, because several items may have the same id or none.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
 	for _, n := range items.Items() {
 		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
@@ -105,9 +106,10 @@ func (i Item) sameClaim(taken Item) bool {
 	return *i.TakenBy == *taken.TakenBy
 }
 
-// Retake takes a processed item again for owner, if mayRetake returns true for the item. mayRetake
-// is called while the inbox is locked, so only one of several callers gets the item. If the item is
-// not processed, or mayRetake returns false, Retake returns a [*TransitionError].
+// Retake takes a processed inbox item again, so that the process owner can work on it. It does so
+// only if the function mayRetake returns true for the item. mayRetake is called while the inbox is
+// locked, so only one of several callers gets the item. If the item's status is not processed, or
+// mayRetake returns false, Retake returns a [*TransitionError].
 func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, mayRetake func(Item) bool) (Item, error) {
 	var taken Item
 	err := b.update(ctx, func(items *jsontree.Node) error {

@@ -35,9 +35,10 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext maps each status of an item to the statuses that may follow it. There are three
-// exceptions: [Inbox.Dismiss] accepts any item; [Inbox.Take] accepts a taken item if it is
-// abandoned or [Claim].Again is set; and [Inbox.Retake] accepts a processed item.
+// itemNext maps each status of an inbox item to the statuses that may follow it. Three methods do
+// not follow this map: [Inbox.Dismiss] deletes an item in any status; [Inbox.Take] also accepts an
+// item that is already taken, if the item is abandoned or [Claim].Again is set; and [Inbox.Retake]
+// accepts a processed item.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -57,12 +58,12 @@ type Item struct {
 	Status    ItemStatus `json:"status"`
 
 	Analysis   *Analysis      `json:"analysis,omitempty"`   // result of analysing the item; not part of the workflow protocol
-	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what has used the item; other programs write any type of value
+	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // what has used the item; other programs write values of any JSON type
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`
 	TakenBy    *host.Process  `json:"-"`
 
-	Raw jsontree.Value `json:"-"` // the complete item in the file
+	Raw jsontree.Value `json:"-"` // the complete item as it is in inbox.json
 }
 
 // Analysis says which sections of the spec an inbox item affects, and why.
@@ -71,8 +72,8 @@ type Analysis struct {
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is the time after which a taken item may be taken again, if it is unknown whether
-// the process that took it is alive.
+// AbandonedAfter is used if it is unknown whether the process that took an inbox item is alive. The
+// item may then be taken again when this time has passed since it was taken.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
@@ -93,10 +94,11 @@ func readProcess(v jsontree.Value) *host.Process {
 	}
 }
 
-// Abandoned reports whether the process that took the item no longer works on it. That is so if the
-// process is dead. If it is unknown whether the process is alive, Abandoned returns true if the
-// item was taken at least AbandonedAfter ago. written is the time of the last change of inbox.json.
-// It replaces a missing takenAt, because the item cannot have been taken after the last change.
+// Abandoned reports whether the process that took the inbox item no longer works on it. That is so
+// if the process is dead. If it is unknown whether the process is alive, Abandoned returns true if
+// the item was taken at least AbandonedAfter ago. The parameter written is the time of the last
+// change of inbox.json. If takenAt is missing, written is used in its place, because the item
+// cannot have been taken after the last change.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
@@ -112,8 +114,9 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now tim
 	return now.Sub(i.since(written)) >= AbandonedAfter
 }
 
-// since returns when the item was taken. If the item has no valid takenAt, since returns the latest
-// time at which the item can have been taken.
+// since returns when the inbox item was taken. If the item has no valid takenAt, since returns the
+// latest time at which the item can have been taken: the time of the last change of inbox.json
+// (written) or, if that is later, the item's timestamp.
 func (i Item) since(written time.Time) time.Time {
 	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
 		return at
@@ -124,7 +127,7 @@ func (i Item) since(written time.Time) time.Time {
 	return written
 }
 
-// holder returns a text that says who took the item and when, for an error message.
+// holder returns a text that says who took the inbox item and when, for an error message.
 func (i Item) holder() string {
 	text := "it was taken"
 	if i.TakenBy != nil {

@@ -8,14 +8,15 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Need is a prerequisite of a step. It is met if any one of the steps in Need is completed.
+// Need is a prerequisite of a workflow step. It is met if any one of the steps in Need is
+// completed.
 type Need []Step
 
-// prerequisites lists what each step needs before it can start, as the workflow protocol defines
-// it. The first row that matches the step and the command applies; a row without commands matches
-// every command. The protocol does not say what SpecWriter needs if the command is execute or if
-// there is no command. In these cases gaffer requires StateOwnerScan, with which all other commands
-// begin.
+// prerequisites lists what each step of a workflow command needs before it can start, as the
+// workflow protocol defines it. The first row that matches the step and the command applies; a row
+// without commands matches every command. The protocol does not say what the step SpecWriter needs
+// if the command is execute or if there is no command. In these cases gaffer requires the step
+// StateOwnerScan, because all other commands begin with it.
 var prerequisites = []struct {
 	step     Step
 	commands []Command
@@ -36,7 +37,7 @@ var prerequisites = []struct {
 	{ExecutorBuild, nil, []Need{{StateOwnerScan}}},
 }
 
-// Needs returns the prerequisites that a step has in a command.
+// Needs returns the prerequisites of a step in the given workflow command.
 func Needs(command Command, step Step) []Need {
 	for _, row := range prerequisites {
 		if row.step == step && (row.commands == nil || slices.Contains(row.commands, command)) {
@@ -67,13 +68,13 @@ func runnable(command Command, step Step, completed []Step) Step {
 	return step
 }
 
-// PrerequisiteError reports that a step cannot start, because its prerequisites are not met. The
-// user chooses how to continue; see Choices.
+// PrerequisiteError reports that a workflow step cannot start, because its prerequisites are not
+// met. The user chooses how to continue; see Choices.
 type PrerequisiteError struct {
 	Command Command
 	Step    Step
 	Missing []Need
-	Next    Step // the missing step that can run now
+	Next    Step // a step that Step needs, and whose own prerequisites are met
 }
 
 // Choice is one of the ways in which the user can continue, such as "Start fresh with a new plan".
@@ -98,10 +99,10 @@ func (e *PrerequisiteError) Choices() []Choice {
 	}
 }
 
-// Choose continues in the way that the user chose. RunMissing starts the missing step that can run
-// now. Skip starts the step without its prerequisites. Abort ends the command. If the current
-// command has changed since the error occurred, Choose returns an error, because the choice was
-// about the earlier command.
+// Choose continues in the way that the user chose. The choice RunMissing starts the missing step
+// that can run now (e.Next). Skip starts the step e.Step without its prerequisites. Abort ends the
+// command. If the current command has changed since the error occurred, Choose returns an error,
+// because the choice was about the earlier command.
 func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
 	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
 		return &TransitionError{

@@ -2,7 +2,7 @@ package workflow
 
 import "slices"
 
-// Report is the progress of the current command's steps.
+// Report is the progress of the steps of the current workflow command.
 type Report struct {
 	Command   Command      `json:"currentCommand,omitempty"`
 	Current   Step         `json:"workflowStep,omitempty"`
@@ -10,7 +10,7 @@ type Report struct {
 	Steps     []StepStatus `json:"steps"`
 }
 
-// StepStatus is the progress of one step.
+// StepStatus is the progress of one step of a workflow command.
 type StepStatus struct {
 	Step    Step   `json:"step"`
 	Agent   string `json:"agent"`
@@ -22,7 +22,7 @@ type StepStatus struct {
 func (s StepStatus) WaitsFor() string { return agentNames(s.Missing) }
 
 // StepReport returns the progress of every step of the workflow protocol, followed by other steps
-// that the state contains.
+// that state.json names.
 func StepReport(s State) Report {
 	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: notNil(s.CompletedSteps)}
 	all := Steps()

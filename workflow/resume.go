@@ -13,8 +13,9 @@ import (
 // Spec holds the current version of the project's spec, and the versions of its sections.
 type Spec struct {
 	Version string
-	// Sections maps the alias of a section to the spec version in which the section last changed.
-	// For a section that is not listed, the version of the whole spec is used.
+	// Sections maps the alias of a section, such as "#status-line", to the spec version in which
+	// the section last changed. For a section that is not listed, the version of the whole spec is
+	// used.
 	Sections map[string]string
 }
 
@@ -23,29 +24,31 @@ type Resume struct {
 	Run       BuildRun
 	Done      []Chunk
 	Remaining []Waiting
-	Next      *Chunk  // the chunk to continue with; nil if none can start
-	Held      []Held  // chunks that are not completed and that gaffer must not build
-	Stale     []Stale // completed chunks that were built against an older version of the spec
+	Next      *Chunk  // the chunk (a part of the build) to continue with; nil if none can start
+	Held      []Held  // chunks (parts of the build) that are not completed and that gaffer must not build
+	Stale     []Stale // completed chunks (parts of the build) that were built against an older version of the spec
 }
 
-// Waiting is a chunk that is not completed, and the ids of the chunks that it waits for.
+// Waiting is a chunk (a part of a build) that is not completed, and the ids of the chunks that it
+// waits for.
 type Waiting struct {
 	Chunk
 	For []ID // ids of the chunks that must be completed first
 }
 
-// Held is a chunk that gaffer must not build: its status or one of its dependencies is unknown, or
-// it depends on another held chunk.
+// Held is a chunk (a part of a build) that gaffer must not build, for one of three reasons: gaffer
+// does not know the chunk's status; a dependency of the chunk names no chunk of the build; or the
+// chunk depends on another held chunk.
 type Held struct {
 	Chunk
 	Why string
-	// ByHand is true if the user has to do the chunk. If it is false, the chunk waits for another
-	// held chunk.
+	// ByHand is true if the user must do the work of the chunk. If it is false, the chunk only
+	// waits for another held chunk (one that gaffer must not build).
 	ByHand bool
 }
 
-// Text says why the chunk is held. If ByHand is true, it also names the command with which the user
-// marks the chunk as done.
+// Text says why gaffer must not build the chunk, which is a part of a build. If ByHand is true, it
+// also names the command with which the user marks the chunk as done.
 func (h Held) Text() string {
 	text := h.Label() + " " + h.Why
 	if h.Note != "" {
@@ -57,18 +60,19 @@ func (h Held) Text() string {
 	return text
 }
 
-// Stale is a completed chunk that was built against an older version of the spec.
+// Stale is a completed chunk (a part of a build) that was built against an older version of the
+// spec.
 type Stale struct {
 	Chunk   Chunk
-	Section string // the changed section; empty if the whole spec was compared
+	Section string // the section of the spec that has changed; empty if the whole spec was compared
 	Built   string // spec version that the chunk was built against
 	// Now is the spec version in which the section last changed. If Section is empty, it is the
 	// current version of the whole spec.
 	Now string
 }
 
-// Resume describes an interrupted build. It returns false if the build cannot be resumed: it has
-// ended, none of its chunks is completed, or all of them are.
+// Resume describes an interrupted build. It returns false if the build cannot be resumed, because
+// it has ended, because none of its chunks (parts) is completed, or because all of them are.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -100,7 +104,8 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns those chunks in remaining that gaffer must not build; see [Held].
+// heldChunks returns those chunks (parts of the build) in remaining that gaffer must not build; see
+// [Held].
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -141,8 +146,8 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// nextChunk returns the chunk to continue with, or nil if no chunk can start. It prefers a chunk in
-// progress to a planned chunk, and a planned chunk to a failed one.
+// nextChunk returns the chunk (a part of the build) to continue with, or nil if no chunk can start.
+// It prefers a chunk in progress to a planned chunk, and a planned chunk to a failed one.
 func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -155,11 +160,12 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale returns one Stale for each section of the chunk c that has changed since c was built. If it
-// finds none, stale compares the version of the whole spec, and returns one Stale if that version
-// has changed. It does not compare the whole spec if c names sections whose versions are all known.
-// planned is the spec version of the plan. It is used if the version that c was built against is
-// unknown. If planned is empty too, the result is empty.
+// stale finds the changes of the spec since the chunk c (a completed part of the build) was built.
+// It returns one [Stale] for each section of c that has changed. If no section of c has changed,
+// and c names no sections or a section with an unknown version, stale compares the version of the
+// whole spec. It then returns one Stale if that version has changed. If the version that c was
+// built against is unknown, stale uses the parameter planned, the spec version of the plan. If
+// planned is empty too, the result is empty.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {
@@ -184,8 +190,9 @@ func stale(c Chunk, planned string, spec Spec) []Stale {
 	return found
 }
 
-// section returns the spec version in which the section with this alias last changed. The alias may
-// be written with or without a leading #. section returns false if the version is unknown.
+// section returns the spec version in which a section last changed. The alias of the section, such
+// as "#status-line", may be written with or without the leading #. section returns false if the
+// version is unknown.
 func (s Spec) section(alias string) (string, bool) {
 	bare := strings.TrimPrefix(alias, "#")
 	for _, name := range []string{alias, bare, "#" + bare} {
@@ -280,8 +287,8 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns a short name of the chunk, such as "Chunk 3". If the chunk has no id, short returns
-// its label.
+// short returns a short name of the chunk (a part of a build), such as "Chunk 3". If the chunk has
+// no id, short returns its label.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()
@@ -289,8 +296,8 @@ func (c Chunk) short() string {
 	return "Chunk " + string(c.ID)
 }
 
-// Text returns the text that asks the user whether to rebuild a completed chunk whose spec has
-// changed.
+// Text returns the text that asks the user whether to rebuild a completed chunk (a part of a build)
+// whose spec has changed.
 func (s Stale) Text() string {
 	what := "the spec is now " + s.Now
 	if s.Section != "" {

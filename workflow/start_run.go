@@ -11,7 +11,8 @@ import (
 
 // NewRun holds the approved plan for a new build.
 type NewRun struct {
-	// A chunk without an id gets its position in the list as its id, counted from 1.
+	// A chunk (a part of the build) without an id gets its position in the list as its id, counted
+	// from 1.
 	Chunks           []Chunk
 	Priorities       []string
 	PrioritySource   string
@@ -54,8 +55,8 @@ func ClearRun(root *jsontree.Node) {
 	clearField(root, "chunkProgress")
 }
 
-// plannedChunks checks the chunks of a plan, and returns copies with the status planned for a new
-// build run.
+// plannedChunks checks the chunks (parts of the build) of a plan. It returns copies of them for a
+// new build run, with the status planned.
 func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))

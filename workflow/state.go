@@ -25,7 +25,7 @@ type State struct {
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
 	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the workflow protocol, but other programs use it
-	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed of events; [Events] decodes it
+	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the events of the builds, oldest first; [Events] decodes them
 }
 
 // Score says how many scenarios of the spec are satisfied.
@@ -34,8 +34,8 @@ type Score struct {
 	Total     int `json:"total"`
 }
 
-// Progress is the progress of a build. Total is the number of its chunks. Current is the number of
-// completed chunks, plus one if any chunk is active or retrying.
+// Progress is the progress of a build. Total is the number of its chunks (parts). Current is the
+// number of completed chunks, plus one if any chunk is active or retrying.
 type Progress struct {
 	Current int `json:"current"`
 	Total   int `json:"total"`
@@ -47,8 +47,8 @@ type AgentOutput struct {
 	RelevanceManifest []string `json:"relevanceManifest"`
 }
 
-// Read decodes the state. It also returns the values of an unexpected type: a type that is neither
-// defined by the workflow protocol nor known from other programs.
+// Read decodes the content of state.json. It also returns a list of the values whose type is
+// neither defined by the workflow protocol nor known from other programs.
 func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	var s State
 	if holdsNothing(v) {
@@ -61,8 +61,8 @@ func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
 	return s, mismatches
 }
 
-// sessionFields are the fields that [StartSession] clears. It keeps the other fields, such as the
-// build run, the feed, scores and untracked changes.
+// sessionFields are the fields of state.json that [StartSession] clears. StartSession keeps the
+// other fields, such as the build run, the events, the scores and the untracked changes.
 var sessionFields = []string{
 	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
 }
@@ -76,8 +76,9 @@ func StartSession(root *jsontree.Node) {
 	}
 }
 
-// Tally is the number of sections with a certain readiness, such as "aligned". Different programs
-// write it as a number, a string, a list of sections, or an object with a count or such a list.
+// Tally is the number of sections of the spec that have a certain readiness, such as "aligned".
+// Different programs write it as a number, a string, a list of sections, or an object that contains
+// a count or a list of sections.
 type Tally struct {
 	Count int
 	Known bool           // whether Count could be read
@@ -107,14 +108,15 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// readinessWords are the possible values of a section's readiness. A readiness summary may have
-// other members, such as totalSections; [State.SectionCounts] ignores them.
+// readinessWords are the possible values of the readiness of a section of the spec. The field
+// readinessSummary of state.json may have other members, such as totalSections;
+// [State.SectionCounts] ignores them.
 var readinessWords = []string{
 	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
 }
 
-// SectionCounts returns the number of sections for each readiness, such as "aligned". It ignores
-// other members of the readiness summary, and implausible numbers.
+// SectionCounts returns, for each readiness such as "aligned", the number of sections of the spec
+// that have it. It ignores other members of readinessSummary, and implausible numbers.
 func (s State) SectionCounts() map[string]int {
 	counts := map[string]int{}
 	for _, word := range readinessWords {
@@ -125,11 +127,11 @@ func (s State) SectionCounts() map[string]int {
 	return counts
 }
 
-// mostSections is the largest plausible number of sections; larger numbers are ignored.
+// mostSections is the largest plausible number of sections of a spec; larger numbers are ignored.
 const mostSections = 1_000_000_000
 
-// SectionReadiness is the readiness of one section. In the file, it is a word such as "aligned", or
-// an object with such a word and notes.
+// SectionReadiness is the readiness of one section of the spec. In the file, it is a word such as
+// "aligned", or an object with such a word and notes.
 type SectionReadiness struct {
 	Readiness string
 	Notes     string

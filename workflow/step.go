@@ -19,10 +19,10 @@ const (
 	Execute Command = "execute"
 )
 
-// Commands lists every command.
+// Commands lists every workflow command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is a part of a command that one agent does.
+// Step is a part of a workflow command. One agent does this part.
 type Step string
 
 // The steps of the workflow protocol.
@@ -38,8 +38,8 @@ const (
 	Observer         Step = "observer"
 )
 
-// steps lists, for each step, the name of its agent, the name of its work as shown to the user, and
-// the key of its output in State.AgentOutputs.
+// steps lists, for each step of a workflow command, the name of its agent, the name of its work as
+// shown to the user, and the key of its output in State.AgentOutputs.
 var steps = []struct {
 	step                Step
 	agent, work, output string
@@ -95,8 +95,9 @@ func (s Step) Output() string {
 	return string(s)
 }
 
-// BeginCommand starts a command. It clears the steps and the agentOutputs of the previous command.
-// It returns the name of the previous command if that command has not ended, and "" otherwise.
+// BeginCommand starts a workflow command. It clears the steps and the agentOutputs of the previous
+// command. It returns the name of the previous command if that command has not ended, and ""
+// otherwise.
 func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	if !slices.Contains(Commands(), command) {
 		return "", &ArgumentError{
@@ -112,8 +113,8 @@ func BeginCommand(root *jsontree.Node, command Command) (Command, error) {
 	return unended, nil
 }
 
-// EndCommand ends the current command. The list of completed steps stays until the next command
-// starts. If no command is active, EndCommand returns a [*TransitionError].
+// EndCommand ends the current workflow command. The list of completed steps stays until the next
+// command starts. If no command is active, EndCommand returns a [*TransitionError].
 func EndCommand(root *jsontree.Node) error {
 	if root.Get("currentCommand").Absent() {
 		return &TransitionError{What: "command", From: "none", To: "ended", Why: "no command is active"}
@@ -123,8 +124,8 @@ func EndCommand(root *jsontree.Node) error {
 	return nil
 }
 
-// BeginStep makes step the current step. If a prerequisite of the step is missing and skip is
-// false, BeginStep returns a [*PrerequisiteError].
+// BeginStep makes step the current step of the workflow. If a prerequisite of the step is missing
+// and skip is false, BeginStep returns a [*PrerequisiteError].
 func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	if err := checkStep(step); err != nil {
 		return err
@@ -141,8 +142,9 @@ func BeginStep(root *jsontree.Node, step Step, skip bool) error {
 	return nil
 }
 
-// DoneStep marks a step as completed. If summary is not empty, DoneStep stores it for later agents.
-// If another step is the current step, because two steps run in parallel, that step stays current.
+// DoneStep marks a workflow step as completed. If summary is not empty, DoneStep stores it for
+// later agents. If two steps run in parallel and the other one is the current step, that step stays
+// current.
 func DoneStep(root *jsontree.Node, step Step, summary string) error {
 	if err := checkStep(step); err != nil {
 		return err

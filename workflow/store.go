@@ -1,7 +1,8 @@
 // Package workflow stores the workflow state of a project: the current command and step, the build
-// run with its chunks, the inbox, and the feed of events. The state is in JSON documents in the
-// folder .fctry. Agents, scripts and a viewer read and write them independently of each other. The
-// workflow protocol defines the content of these documents.
+// run with its chunks (the parts of the build), the inbox (ideas that the user leaves for later
+// commands), and the feed (a list of events). The state is in JSON documents in the folder .fctry.
+// Agents, scripts and a viewer read and write these documents independently of each other. The
+// workflow protocol defines the content of the documents.
 //
 // Functions such as [BeginStep], [SetChunk] and [Set] implement the rules of the protocol. They
 // edit a document in memory. To edit the stored state, a caller passes [Store.Update] a function
@@ -108,9 +109,9 @@ func (s *Store) State() (State, error) {
 	return state, nil
 }
 
-// Update changes the state under its lock and sets lastUpdated. If change does not edit anything,
-// Update does not write the file. change may be called more than once and must have no other
-// effects.
+// Update runs the function change, which edits the state, while the state is locked. If change has
+// edited anything, Update sets lastUpdated and writes the file. The function change may be called
+// more than once and must have no other effects.
 func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) error) error {
 	return s.edit(ctx, s.state, "{}", func(doc *jsontree.Doc) error {
 		before := doc.Mark()
@@ -163,9 +164,9 @@ func (s *Store) KeepRun() (path string, err error) {
 	}
 }
 
-// Watch calls changed with the state until ctx ends: once at the start, and after each change by
-// any program. Changes in quick succession may be reported as one. If the state cannot be read,
-// Watch calls changed with the error and continues.
+// Watch calls the function changed with the state until ctx ends: once at the start, and after each
+// change of the state by any program. Changes in quick succession may be reported as one. If the
+// state cannot be read, Watch calls changed with the error and continues.
 func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
 	return s.state.Watch(ctx, func(data []byte, err error) {
 		if err == nil && data == nil {
@@ -187,8 +188,8 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 	})
 }
 
-// edit applies change to the document f. If the file does not exist, edit first tries change on an
-// empty document, so that no files are created if change fails.
+// edit applies the function change to the document f. If the file does not exist, edit first tries
+// change on an empty document, so that no files are created if change fails.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
 	var own []string // patterns for a new .gitignore, in addition to those for lock files
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
@@ -224,9 +225,9 @@ func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, e
 	return doc, replaceEmpty(doc, f.Path(), kind, empty)
 }
 
-// replaceEmpty replaces a document without content (null, [] or {}) by the JSON text empty, if the
-// document does not have the right kind. It returns an error for any other document of the wrong
-// kind.
+// replaceEmpty checks that a document is of the given kind. If it is not, and it has no content
+// (null, [] or {}), replaceEmpty replaces it by the JSON text in the parameter empty. For any other
+// document of the wrong kind, it returns an error.
 func replaceEmpty(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
 	root := doc.Root()
 	switch {

@@ -51,8 +51,9 @@ func isLater(a, b string) bool {
 	return err != nil || x.After(y)
 }
 
-// ClearUntracked removes the untracked changes of the given sections from the state. Each section
-// is given by its alias or its number.
+// ClearUntracked removes the untracked changes of the given sections of the spec from the state;
+// see [UntrackedChange]. Each section is given by its alias, such as "#status-line", or by its
+// number, such as "2.9".
 func ClearUntracked(root *jsontree.Node, sections ...string) error {
 	if root.Get("untrackedChanges").Absent() {
 		return nil
@@ -82,7 +83,8 @@ func coversAny(change *jsontree.Node, sections []string) bool {
 	return false
 }
 
-// sameSection reports whether a and b are the same alias. Each may be written with or without a #.
+// sameSection reports whether a and b are the same alias of a section of the spec. Each may be
+// written with or without a leading #.
 func sameSection(a, b string) bool {
 	return strings.TrimPrefix(a, "#") == strings.TrimPrefix(b, "#")
 }
@@ -114,9 +116,9 @@ func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
 	return found, nil
 }
 
-// matchGlob reports whether the pattern glob matches the path names; both are split at slashes. If
-// an element does not match, matchGlob goes back to the last ** and lets it match one more element.
-// It never has to go back to an earlier **.
+// matchGlob reports whether the pattern in glob matches the path in names; both are split at
+// slashes. If an element does not match, matchGlob goes back to the last ** and lets it match one
+// more element. It never has to go back to an earlier **.
 func matchGlob(glob, names []string) (bool, error) {
 	for _, pattern := range glob {
 		if _, err := path.Match(pattern, ""); err != nil {

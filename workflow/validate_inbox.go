@@ -26,8 +26,8 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	return in.found
 }
 
-// check is like CheckInbox, but also reports items that were taken and abandoned; see
-// [Item.Abandoned].
+// check is like CheckInbox, but also reports inbox items that a process has taken and abandoned;
+// see [Item.Abandoned].
 func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {

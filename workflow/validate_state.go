@@ -116,8 +116,9 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm adds findings for fields of a chunk whose names or types differ from the workflow
-// protocol's, and for a missing id.
+// chunkForm adds findings (violations of the workflow protocol) for a chunk, which is a part of a
+// build: one for each field whose name or type differs from the protocol's, and one for a missing
+// id.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
@@ -133,8 +134,8 @@ func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	}
 }
 
-// feed adds findings for the events in the state. The protocol does not define where events are
-// stored; gaffer and other programs store them in the state.
+// feed checks the events in the state, and adds a finding for each violation. The protocol does not
+// define where events are stored; gaffer and other programs store them in the state.
 func (in *inspection) feed(v jsontree.Value) {
 	if v.Absent() {
 		return

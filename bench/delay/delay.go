@@ -13,8 +13,8 @@ import (
 )
 
 // Start starts a proxy in front of a PostgreSQL server that listens on a Unix socket. It returns
-// the URL of the proxy. The proxy adds latency to the time of every round trip. It is never
-// stopped, but closes every new connection once ctx has ended.
+// the URL of the proxy. The proxy adds latency to the time of every round trip. The proxy is never
+// stopped; but once ctx has ended, it closes each new connection at once.
 func Start(ctx context.Context, server string, latency time.Duration) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil {
@@ -49,8 +49,9 @@ func Start(ctx context.Context, server string, latency time.Duration) (string, e
 	return address.String(), nil
 }
 
-// forward copies data from one connection to another, and delivers each piece after the delay. When
-// one of the two connections ends or fails, forward closes the connection named to.
+// forward reads data from one connection and writes it to another. It delivers each piece of data
+// after the delay. When reading ends or writing fails, forward closes the connection to which it
+// writes.
 func forward(to, from net.Conn, delay time.Duration) {
 	type piece struct {
 		data []byte
@@ -77,8 +78,8 @@ func forward(to, from net.Conn, delay time.Duration) {
 		}
 	}
 	_ = to.Close()
-	// Discard the remaining pieces. Otherwise the goroutine that reads from the connection could
-	// block on the full channel and never end.
+	// Discard the remaining pieces of data. Otherwise the goroutine that sends to this channel
+	// could block forever, because the channel would stay full.
 	for range pieces {
 	}
 }

@@ -1,6 +1,7 @@
 // Command documents measures how fast several writers update one shared session document, which is
-// a JSON file. It compares gaffer with a Python program that follows the same protocol, and with
-// plain durable writes to the same disk. Compare only figures of the same run.
+// a JSON file that describes the agents of a session. It compares gaffer with a Python program that
+// follows the same protocol, and with plain durable writes to the same disk. Compare only figures
+// that were measured in the same run of this command.
 package main
 
 import (
@@ -48,8 +49,9 @@ func main() {
 	}
 }
 
-// figure returns the updates per second as a figure. The size of the figure is the number of
-// writers or, if by is "agents", the number of agents in the document.
+// figure returns the number of updates per second as a [figure.Figure]. Its field Size is the
+// number of writers. If the parameter by is "agents", Size is the number of agents in the document
+// instead.
 func (r measurement) figure(by string) figure.Figure {
 	f := figure.Figure{Measure: "documents." + by, Program: r.name, Kind: figure.Gaffer, Size: r.writers, Value: r.perSecond()}
 	if by == "agents" {
@@ -64,8 +66,8 @@ func (r measurement) figure(by string) figure.Figure {
 	return f
 }
 
-// measurement is the result of measuring one kind of writer. name is the kind, writers is the
-// number of concurrent writers, and agents is the number of agents in the document.
+// measurement is the result of measuring one kind of writer. The field name is the kind of writer,
+// writers is the number of concurrent writers, and agents is the number of agents in the document.
 type measurement struct {
 	name            string
 	agents, writers int
@@ -77,9 +79,10 @@ const (
 	bareName   = "bare durable write"
 )
 
-// measure measures each kind of writer with each of the given counts of writers, on a document with
-// the given number of agents. It prints a row for each measurement. Bare writes are measured only
-// once, with one writer; the returned list repeats their result for each count.
+// measure measures each kind of writer on a document with the given number of agents. It does so
+// for each number of concurrent writers in counts, and prints a row for each measurement. Plain
+// durable writes of the file (see [bareWrites]) are measured only once, with one writer; the
+// returned list repeats their result for each number of writers.
 func measure(dir string, agents int, counts []int, each time.Duration) (all []measurement) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)
@@ -122,7 +125,7 @@ func agentPerWriter(agents, writers int) (ids []string) {
 	return ids
 }
 
-// result holds the figures of one or several writers.
+// result holds the measured times of one or several writers.
 type result struct {
 	Took  time.Duration   `json:"took"`
 	Waits []time.Duration `json:"waits"` // how long each update took, from call to return

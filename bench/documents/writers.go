@@ -46,8 +46,8 @@ func document(n int) []byte {
 
 func agentID(i int) string { return fmt.Sprintf("%03d", i) }
 
-// writeFor updates one agent of the session document again and again. The parameter each is the
-// total duration.
+// writeFor updates one agent of the session document again and again, until the duration each has
+// passed since the first update began.
 func writeFor(s *session.Store, agent string, each time.Duration) result {
 	var r result
 	start := time.Now()

@@ -10,18 +10,18 @@ import (
 type contender struct {
 	name  string // name for the flag -only
 	title string
-	// anchor is the name of the contender with which this one is compared. It equals name if there
-	// is no such contender.
+	// anchor is the name of the contender with which this one is compared. If this contender is not
+	// compared with another, anchor is its own name.
 	anchor   string
 	postgres bool
-	// few is false if the contender is not measured with a single client. It is false only for
-	// River.
+	// few is true if the contender is also measured with a single client. That is the case for all
+	// contenders except River.
 	few  bool
 	open func(ctx context.Context, p *databases, clients int) (queue, error)
 }
 
-// contenders returns all contenders in the order of the printed rows. An anchor comes before the
-// contenders that are compared with it.
+// contenders returns all contenders in the order of the printed rows. A contender with which others
+// are compared (their anchor) comes before them.
 func contenders() []contender {
 	return []contender{
 		{name: "bare", title: "bare SQLite", anchor: "bare", few: true, open: openBare},
@@ -43,8 +43,8 @@ func names() (all []string) {
 type queue interface {
 	// Submit stores n tasks at once.
 	Submit(ctx context.Context, n int) error
-	// Drain claims and finishes tasks with the given number of clients at once, until no task is
-	// left or the time is up.
+	// Drain claims and finishes tasks with the given number of concurrent clients, until no task is
+	// left or the duration each has passed.
 	Drain(ctx context.Context, clients int, each time.Duration) (result, error)
 	Close() error
 }

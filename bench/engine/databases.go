@@ -90,8 +90,8 @@ func dropIdle(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
-// pool connects to an empty database. The pool has one connection for each client, and up to four
-// more for background work of the contender.
+// pool creates an empty database and returns a connection pool for it. The pool has one connection
+// for each client, and up to four more for background work of the measured program.
 func (p *databases) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
 	address, err := p.database(ctx)
 	if err != nil {

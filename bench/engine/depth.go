@@ -14,8 +14,8 @@ const (
 	maxBatches = 50 // maximum number of batches for each length of the queue
 )
 
-// depths prints how long a claim of gaffer takes on each database, for each number of queued tasks
-// in s.queued. The other contenders are not measured.
+// depths prints how long gaffer takes to claim a task, on SQLite and on PostgreSQL, for each number
+// of queued tasks in s.queued. Contenders other than gaffer are not measured.
 func depths(ctx context.Context, p *databases, s settings, chosen []contender) error {
 	if len(s.queued) == 0 {
 		return nil
@@ -43,9 +43,9 @@ func depths(ctx context.Context, p *databases, s settings, chosen []contender) e
 	return nil
 }
 
-// claimTimes measures claims at each depth, which is a number of queued tasks. Each depth has a
-// separate database. Batches at all depths alternate, so that other work of the machine affects all
-// depths alike.
+// claimTimes measures how long claims take, for each number of queued tasks in s.queued. Each
+// number has a separate database. The databases take turns, one batch of claims after the other, so
+// that other work of the machine affects all results alike.
 func claimTimes(ctx context.Context, p *databases, c contender, s settings) (all []result, err error) {
 	var fleets []*fleet
 	defer func() {

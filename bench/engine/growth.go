@@ -12,12 +12,12 @@ import (
 
 const (
 	growthClients = 32
-	// spare is the number of tasks that are queued in addition to those of the measured depth, so
-	// that the queue does not become empty during a short measurement.
+	// spare is the number of tasks that are queued in addition to the number for which claims are
+	// measured, so that the queue does not become empty during a short measurement.
 	spare = 2_000
-	// leastForRiver is the length of the shortest queue with which River is measured. River is
-	// measured while it empties a queue. With a short queue, starting and stopping River's client
-	// would be a large part of the measured time.
+	// leastForRiver is the length of the shortest queue with which the contender River is measured.
+	// River is measured while it empties a queue. With a short queue, starting and stopping River's
+	// client would be a large part of the measured time.
 	leastForRiver = 10_000
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// result holds the figures of several clients together.
+// result holds the number of operations of several clients together, and how long they took.
 type result struct {
 	count int
 	took  time.Duration
@@ -75,8 +75,9 @@ const (
 	queuedPerSecond, queuedPerSecondForOne = 12_000, 4_000
 )
 
-// fill submits tasks with several clients at once. It measures until the time is up or enough tasks
-// are queued. If tasks are still missing then, it submits them without measuring.
+// fill submits tasks with several clients at once and measures how fast that is. The measurement
+// ends when the duration each has passed, or when enough tasks are queued for the measurement of
+// claims that follows. In the first case, fill submits the missing tasks without measuring.
 func fill(ctx context.Context, q queue, clients int, each time.Duration) (result, error) {
 	want := int64(each.Seconds() * queuedPerSecond)
 	if clients == 1 {

@@ -1,9 +1,9 @@
 // Command idle measures the memory and the processor time of agents that do nothing, and of all
-// processes that look after them. Each agent is the program sleep. The command compares gaffer,
-// tmux, a shell below nohup, and the agents alone.
+// processes that look after them. Each agent is the program sleep. The command compares agents that
+// are started by gaffer, by tmux, by shells that nohup starts, and without any such program.
 //
-// The command finds the processes of a program by an environment variable that they all inherit. It
-// kills them at the end of each measurement.
+// The command finds the processes of a measured program by an environment variable that they all
+// inherit. It kills these processes at the end of each measurement.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&s.figures, "figures", "", "a file to which the figures are added")
 	flag.Parse()
 	var err error
-	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // gaffer is started in another folder
+	if s.gaffer, err = filepath.Abs(s.gaffer); err != nil { // gaffer is started in another folder, so its path must be absolute
 		log.Fatal(err)
 	}
 	fmt.Printf("%-34s %8s %10s %12s %12s\n", "program", "agents", "PSS MB", "% of a core", "processes")

@@ -11,12 +11,14 @@ import (
 // lag says by which factors another program is better than gaffer in one measure.
 type lag struct {
 	gaffer, other string
-	// factors maps each size at which the other program is better to how many times better it is.
+	// factors has an entry for each workload size at which the other program is better. The value
+	// says how many times better it is.
 	factors map[int]float64
 }
 
-// lags compares each of gaffer's rows with each row of another program, at each size that both
-// have. It leaves out limits, because a limit is not a program that a user could choose.
+// lags compares each of gaffer's rows with each row of another program, at each workload size that
+// both have. It leaves out rows of the kind [figure.Limit], because they do not stand for programs
+// that a user could choose.
 func (t table) lags() (list []lag) {
 	for _, g := range t.rows {
 		if g.kind != figure.Gaffer {
@@ -42,7 +44,7 @@ func (t table) lags() (list []lag) {
 
 // factor returns how many times better the other program is than gaffer. It returns 0 if the other
 // program is not better, or if one of the two has no value. It returns the constant never if the
-// factor is infinite, because the value to divide by is 0.
+// factor is infinite because it is a division by 0.
 func (t table) factor(gaffer, other map[int]float64, size int) float64 {
 	g, ok1 := gaffer[size]
 	o, ok2 := other[size]

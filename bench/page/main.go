@@ -63,8 +63,8 @@ func run(args []string) error {
 		if err := r.save(file); err != nil {
 			return err
 		}
-		// Load the saved file again, because a test compares the page with one that is rendered
-		// from that file.
+		// Make the page from the saved file, not from the values in memory, because a test also
+		// makes the page from the saved file and compares both.
 		if r, err = load(file); err != nil {
 			return err
 		}

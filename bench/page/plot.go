@@ -70,9 +70,10 @@ func (t table) plot() string {
 	return b.String()
 }
 
-// axis maps values to pixels on a logarithmic scale. from and to are the positions of its ends, in
-// pixels. While the method include collects values, low and high are the smallest and the largest
-// value. Afterwards, plot sets low and high to the decimal logarithms at the ends of the axis.
+// axis maps values to pixels on a logarithmic scale. The fields from and to are the positions of
+// its ends, in pixels. While the method include collects values, the fields low and high are the
+// smallest and the largest value. Afterwards, [table.plot] sets low and high to the decimal
+// logarithms at the ends of the axis.
 type axis struct {
 	from, to  float64
 	low, high float64

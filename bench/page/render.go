@@ -107,8 +107,8 @@ type series struct {
 }
 
 // tableOf collects the figures of a measure in a table. Its rows are in this order: gaffer, other
-// programs, limits. Rows of the same kind are in the order in which their programs first occur in
-// figures.
+// programs, limits (see [figure.Limit]). Rows of the same kind are in the order in which their
+// programs first occur in figures.
 func tableOf(k measure, figures []figure.Figure) table {
 	t := table{measure: k}
 	for _, f := range figures {

@@ -143,7 +143,7 @@ func fit(points map[int]float64) (l line, ok bool) {
 	}
 	l.slope = (n*sxy - sx*sy) / spread
 	l.start, l.points = (sy-l.slope*sx)/n, int(n)
-	if math.Abs(l.start) < most*1e-9 { // so small a start is only a rounding error
+	if math.Abs(l.start) < most*1e-9 { // this start differs from 0 only by a rounding error
 		l.start = 0
 	}
 	l.residual = l.distance(points, most)
@@ -240,8 +240,8 @@ func extrapolated(s section, m measured) string {
 	return b.String()
 }
 
-// firstToBreak returns a Markdown table of the bounds, in the order in which a growing fleet
-// reaches them.
+// firstToBreak returns a Markdown table of the resource limits that [bounds] lists, in the order in
+// which a growing fleet reaches them.
 func firstToBreak(s section, m measured) string {
 	type breach struct {
 		bound

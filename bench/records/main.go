@@ -1,7 +1,8 @@
-// Command records writes test data: a ledger, which is a folder with a JSON file for each run and
-// for each result. The ledger looks like that of a fleet after some months. It contains full,
-// minimal and irregular records, failures, retries with records of the earlier attempts, and runs
-// that never ended. The same seed gives the same files.
+// Command records writes test data: a ledger, which is a folder with up to two JSON files for each
+// attempt of a task. The run record says what was started; the result record says how the attempt
+// ended. The ledger looks like that of a fleet after some months. It contains records with all
+// members, with few members and with irregular values, failed attempts, several attempts of one
+// task, and attempts that never ended. The same seed gives the same files.
 //
 //	go run ./bench/records -n 100000 -dir DIR
 package main
@@ -34,8 +35,8 @@ func main() {
 	fmt.Printf("%d run records and %d result records in %s\n", w.runs, w.results, *dir)
 }
 
-// writer writes the files of a ledger. It does not sync them, because they can be created
-// again.
+// writer writes the files of a ledger, the folder with the records of attempts. It does not sync
+// the files, because they can be created again.
 type writer struct {
 	dir           string
 	full          bool

@@ -9,7 +9,8 @@ import (
 	"gaffer/ledger"
 )
 
-// attempt is one attempt of a task. Its records can be written in full, minimal or irregular form.
+// attempt is one attempt of a task, with its records: the run record says what was started. Once the
+// attempt has ended, the result record says how.
 type attempt struct {
 	run    ledger.Run
 	result *ledger.Result // nil if the attempt has not ended
@@ -25,8 +26,8 @@ var (
 	first   = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 )
 
-// task writes the records of a task. Most tasks have one attempt. No task has more than three
-// attempts, or more than maxAttempts.
+// task writes the records of all attempts of a task. Most tasks have one attempt. No task has more
+// than three attempts, or more than maxAttempts.
 func (w *writer) task(number, maxAttempts int) error {
 	attempts := 1
 	for attempts < min(3, maxAttempts) && w.rng.IntN(100) < 15 {
@@ -96,9 +97,10 @@ func (a *attempt) end(w *writer, start time.Time) {
 	}
 }
 
-// record writes the run record and the result record of an attempt. form, from 0 to 99, selects
-// their form. Below 70, the records are full. From 70 to 94, they are minimal. From 95 on, they are
-// full, and the run record has an irregularity that was found in real ledgers.
+// record writes the run record and the result record of an attempt. The parameter form, from 0 to
+// 99, selects their form. Below 70, the records have all members. From 70 to 94, they have only a
+// few members. From 95 on, they have all members, and the run record has an irregularity that was
+// found in the records of real fleets.
 func (w *writer) record(a attempt, form int) error {
 	name := a.run.Bead + ".json"
 	if !a.last {
@@ -148,9 +150,9 @@ func minimalResult(r *ledger.Result) any {
 	}{r.Bead, r.Status, r.FinishedAt, r.Attempt}
 }
 
-// irregularRun returns the run record r with an irregularity that was found in real ledgers. form,
-// from 95 to 99, selects the irregularity. In form 95, the start time is unusable: it is the name
-// of a shell variable.
+// irregularRun returns the run record r with an irregularity that was found in the records of real
+// fleets. The parameter form, from 95 to 99, selects the irregularity. For 95, the start time is
+// unusable: it is the name of a shell variable.
 func irregularRun(r ledger.Run, form int) ledger.Run {
 	switch form {
 	case 95:

@@ -42,8 +42,8 @@ type client struct {
 	of    *result
 }
 
-// connections holds the connections of all clients. They stay open between measurements, unless the
-// pause is longer than maxIdle.
+// connections holds the connections of all clients. They stay open between two measurements. If the
+// time between the measurements is longer than maxIdle, they are replaced by new connections.
 type connections struct {
 	*loop
 	clients []*client
@@ -67,12 +67,13 @@ func (b *bench) newCrew() (*connections, error) {
 	return w, nil
 }
 
-// maxIdle is how long the connections may be idle. After a longer pause, load replaces them.
+// maxIdle is how long the connections to the server may be idle between two measurements. After a
+// longer time, [bench.load] replaces them.
 const maxIdle = 5 * time.Second
 
 // load sends requests on several connections, one per client, until no client has another request.
-// It adds the elapsed time and the processor times to total. newClient returns the function
-// [client.next] of the client with index i.
+// It adds the elapsed time and the processor times to the result total. The parameter newClient
+// returns the function [client.next] for the client with index i.
 func (b *bench) load(clients int, total *result, newClient func(i int) func(answer) ([]byte, *result)) error {
 	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
 		if err := b.crew.close(); err != nil {

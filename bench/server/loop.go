@@ -27,8 +27,8 @@ type conn struct {
 	number         int
 	buffer         []byte // data that was received but not used yet
 	sent, received int    // bytes so far
-	// read is called after data was added to buffer. It returns the number of bytes at the start of
-	// buffer that it has used; these are then removed.
+	// The function read is called after received data was added to the field buffer. It returns the
+	// number of bytes at the start of the buffer that it has used; these bytes are then removed.
 	read func(c *conn) (used int, err error)
 }
 
@@ -50,8 +50,8 @@ func (l *loop) close() error {
 	return err
 }
 
-// dial opens a connection and adds it to the loop. read handles the data that arrives on the
-// connection; see [conn].
+// dial opens a connection and adds it to the loop. The function read handles the data that arrives
+// on the connection; see the field read of [conn].
 func (l *loop) dial(address string, read func(*conn) (int, error)) (*conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -11,9 +11,9 @@
 // length and at most two members of an answer.
 //
 // A client sends its next request when it has received the answer to the previous one. The time of
-// a request is measured from before it is written until its answer was read. With -scale, it is
-// measured from the moment at which the request was due. The time includes delays of the load
-// generator itself.
+// a request is measured from before it is written until its answer was read. With the flag -scale,
+// requests are sent at fixed times instead, and the time of a request is measured from the moment
+// at which it was due. In both cases, the time includes delays of the load generator itself.
 package main
 
 import (
@@ -55,8 +55,8 @@ type settings struct {
 	// scale holds the numbers of workers for [measureScale]. If it is not empty, nothing else is
 	// measured.
 	scale   []int
-	figures string // file to which the figures for depths and scale are appended
-	measure string // measure of the figures for depths, such as coordinator.sqlite
+	figures string // file to which the figures of the flags -depths and -scale are appended
+	measure string // what the figures of the flag -depths measure, such as coordinator.sqlite
 }
 
 func main() {
@@ -116,7 +116,7 @@ func run(ctx context.Context, s settings) (err error) {
 		if err != nil {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
-		defer func() { _ = pg.Stop() }() // ignore the error: PostgreSQL ends with this process in any case
+		defer func() { _ = pg.Stop() }() // ignore the error: PostgreSQL ends with this process even if Stop fails
 		s.postgresPID = pg.PID()
 		s.postgres = pg.URL
 		if s.latency > 0 {

@@ -32,8 +32,8 @@ const (
 const (
 	dashboards  = 10 // number of connections that read the stream of events
 	sharedConns = 64 // maximum number of connections for the workers' requests, except long polls
-	// probeInterval is the interval between two heartbeats, two finished tasks and two events of
-	// the probe. The probe is the worker whose latencies are measured.
+	// probeInterval is how often the probe sends each of its requests: a heartbeat, a finished task
+	// and an event. The probe is the simulated worker whose latencies are measured.
 	probeInterval = 200 * time.Millisecond
 	patience      = 5 * time.Second // an answer that takes longer counts as late
 	settling      = 3 * time.Second // how long the workers run before the measurement begins
@@ -109,7 +109,7 @@ type simulation struct {
 	polls, readers, requests []*conn
 	shared                   pool                 // connections for requests of workers other than the probe, without long polls
 	probes                   [3]pool              // connections for the probe's heartbeats, finished tasks and events
-	sources                  []*source            // generators of the jobs for the pools
+	sources                  []*source            // generators of the workers' requests
 	answered                 map[string]int       // number of answers, by kind of request
 	waits                    map[string][]float64 // how long the probe waited, in ms, by kind of request
 	due, late                int                  // requests since the measurement began, and those not answered in time
@@ -133,8 +133,9 @@ type job struct {
 	probe  bool
 }
 
-// pool is a set of connections for jobs. A job waits until a connection is free. A connection is
-// opened when it is needed, because the server closes connections that send nothing.
+// pool is a set of connections for requests. A request that is due (a job) waits until a connection
+// is free. A connection is opened only when it is needed, because the server closes connections
+// that send nothing.
 type pool struct {
 	most    int // maximum number of connections
 	opened  int
@@ -142,8 +143,9 @@ type pool struct {
 	waiting []job
 }
 
-// source generates jobs of one kind at a steady rate. If probe is true, all jobs are for the probe.
-// Otherwise they are for one worker after the other.
+// source generates requests (jobs) of one kind at a steady rate. If the field probe is true, all of
+// them are requests of the probe, the worker whose latencies are measured. Otherwise they are
+// requests of the other workers, one worker after the other.
 type source struct {
 	kind  string
 	every time.Duration // time between two jobs
@@ -228,7 +230,8 @@ func (f *simulation) beat(i int) []byte {
 
 var output = strings.Repeat(strings.Repeat("x", 63)+"\n", logSize/64)
 
-// request returns the bytes of a job's request. For an event, it also stores when the event was due.
+// request returns the bytes of the HTTP request for the job j. If that request sends an event, the
+// method also stores when the event was due.
 func (f *simulation) request(j job) []byte {
 	w := &f.workers[j.worker]
 	switch j.kind {
@@ -384,8 +387,9 @@ func (f *simulation) dispatch(p *pool) error {
 	return nil
 }
 
-// done handles the answer to a job. If the attempt of the request has just ended, the server
-// answers with 409 Conflict, as it would to a real worker. done counts that like any other answer.
+// done handles the answer to the request of the job j. If the worker's attempt ended before the
+// request arrived, the server answers with 409 Conflict, as it would to a real worker. Such an
+// answer is counted like any other.
 func (f *simulation) done(j job, a answer, counted bool) error {
 	if a.status >= 300 && a.status != http.StatusConflict {
 		return fmt.Errorf("%s: status %d: %.200s", j.kind, a.status, a.body)
@@ -461,8 +465,8 @@ func (f *simulation) outstanding() int {
 	return n
 }
 
-// measure runs the fleet, first for the time settling and then for the time f.each. It reports the
-// figures of the second period.
+// measure runs the fleet, first for the duration settling and then for the duration f.each. It
+// reports only the figures of the second period.
 func (f *simulation) measure() error {
 	now, n := time.Now(), time.Duration(f.size())
 	f.sources = []*source{

@@ -13,8 +13,8 @@ import (
 
 const (
 	agents = 1_000 // number of agents that send heartbeats
-	// batchSize is the number of tasks that are added to the queue before as many are claimed. For
-	// a single client, it is a tenth of that.
+	// batchSize is the number of tasks in a batch: they are added to the queue, and then the same
+	// number of tasks is claimed. For a single client, a batch has a tenth as many tasks.
 	batchSize = 500
 	channel   = "bench"
 )

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// heartbeat sends a heartbeat of an agent and returns the agent from the answer. claude is the
-// reported claude_status. The members of more are added to the request body or replace its default
-// members.
+// heartbeat sends a heartbeat of an agent and returns the agent from the answer. The parameter
+// claude is the value of the member claude_status in the request body. The members of the object
+// more are added to the request body, or replace its default members.
 func (s *script) heartbeat(id, claude string, more object) object {
 	s.Helper()
 	body := object{"agent_id": id, "name": "agent " + id, "claude_status": claude}

@@ -57,8 +57,8 @@ func (w *watch) justBefore(d time.Duration) {
 	w.until(d - 100*time.Millisecond)
 }
 
-// shows checks that an agent has the members of want, both in the list of agents and on the
-// dashboard.
+// shows checks that an agent has all members of the object want, with the same values. It checks
+// this in the list of agents and on the dashboard.
 func (s *script) shows(id string, want object) {
 	s.Helper()
 	s.equal("the list", s.seen(id), want)

@@ -142,8 +142,8 @@ func (r reply) json() object {
 	return o
 }
 
-// one returns a member of the answer. The test ends unless the member is an object of the given
-// shape.
+// one returns a member of the answer. The test ends unless the member is an object with the members
+// and types of the given [shape].
 func (r reply) one(member string, of shape) object {
 	r.s.Helper()
 	o, ok := r.json()[member].(map[string]any)
@@ -154,8 +154,8 @@ func (r reply) one(member string, of shape) object {
 	return o
 }
 
-// list returns a member of the answer. The test ends unless the member is a list of objects of the
-// given shape.
+// list returns a member of the answer. The test ends unless the member is a list of objects with
+// the members and types of the given [shape].
 func (r reply) list(member string, of shape) []object {
 	r.s.Helper()
 	values, ok := r.json()[member].([]any)

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// shape maps the name of each member of an object to its type: text, number, boolean, object or time.
-// If the type ends with a question mark, the member may be missing or null.
+// shape maps the name of each member of a JSON object to the type of the member: text, number,
+// boolean, object or time. A question mark after the type means that the member may be missing or
+// null.
 type shape map[string]string
 
 var (

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// block is one part of the event stream: an event or a comment. It ends at an empty line.
+// block is one event or one comment of a stream of server-sent events. In the stream, it ends at an
+// empty line.
 type block struct {
 	event, id, data, comment string
 }
@@ -23,8 +24,8 @@ type feed struct {
 	blocks chan block // closed when the stream ends
 }
 
-// listen opens the stream and reads its first event, hello. The stream is closed when the test
-// ends.
+// listen opens the coordinator's event stream and reads its first event, which must have the type
+// hello. The stream is closed when the test ends.
 func (s *script) listen(query, lastID string) *feed {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -223,10 +224,10 @@ var streamPromises = []requirement{
 	}},
 }
 
-// replayed checks that a client can continue the event stream after a given change. It makes
-// several changes and reads them from a stream. Then it calls again(id) to open a second stream
-// that begins after the change with that id, which is the first of these changes. The second stream
-// must contain the same later changes.
+// replayed checks that a client can continue the event stream after a given change. It opens a
+// stream, makes several changes, and reads them from the stream. Then it calls the function again
+// with the id of the first of these changes. That function opens a second stream, which begins
+// after that change. The second stream must contain the same later changes as the first.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// newChannel creates a channel and returns its id.
+// newChannel creates a channel, which is a named queue of tasks, and returns its id.
 func (s *script) newChannel(name string) string {
 	s.Helper()
 	r := s.asUser("POST", "/v1/channels", object{"name": name + "-" + s.mark, "description": ""})
 	return r.want(201).one("channel", channelShape)["id"].(string)
 }
 
-// newTask queues a task and returns its id. The members of more are added to the request body or
-// replace its default members.
+// newTask queues a task and returns its id. The members of the parameter more are added to the
+// request body. They replace default members of the same name.
 func (s *script) newTask(more object) string {
 	s.Helper()
 	body := object{"title": "a task", "description": "to be done"}
@@ -25,21 +25,23 @@ func (s *script) newTask(more object) string {
 	return s.asUser("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
 }
 
-// claim tries to claim a task of a channel.
+// claim asks the coordinator to give the agent a task of a channel (a queue of tasks), and returns
+// the answer.
 func (s *script) claim(agent, channel string) reply {
 	s.Helper()
 	return s.asWorker("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
 }
 
-// claims claims a task of a channel. The test ends unless the claimed task is the given one.
+// claims claims a task of a channel for the agent. The test fails and ends if the coordinator does
+// not give the agent this task.
 func (s *script) claims(agent, channel, task string) {
 	s.Helper()
 	got := s.claim(agent, channel).want(200).one("task", claimedShape)
 	s.equal("the claimed task", got, object{"id": task, "status": "in_progress", "assigned_agent_id": agent})
 }
 
-// ends completes or fails a task on behalf of the agent that has claimed it. action is "complete"
-// or "fail". The returned object is the task.
+// ends completes or fails a task on behalf of the agent that has claimed it. The parameter action
+// is "complete" or "fail". The returned object is the task.
 func (s *script) ends(action, agent, task string) object {
 	s.Helper()
 	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
@@ -142,7 +144,8 @@ var workPromises = []requirement{
 }
 
 // endsOnce checks that only the agent that has claimed a task can end it, and that ending it twice
-// is not an error. how is "complete" or "fail".
+// is not an error. The parameter how is "complete" or "fail", and status is the status that the
+// task must have afterwards.
 func endsOnce(s *script, how, status string) {
 	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
 	task := s.newTask(object{"channel_id": channel})
@@ -198,8 +201,9 @@ func oneEach(s *script) {
 	}
 }
 
-// chainInOrder checks that the tasks of a chain are claimed in the order of their sequence numbers,
-// even if the last one was queued first and has the highest priority.
+// chainInOrder checks that the tasks of a chain are claimed one at a time, in the order of their
+// sequence numbers. The task with the highest number must be claimed last, although it was queued
+// first and has the highest priority.
 func chainInOrder(s *script) {
 	agent, other, channel := s.newAgent("chained"), s.newAgent("unchained"), s.newChannel("chained")
 	made := s.asUser("POST", "/v1/chains", object{"name": "row-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)

@@ -36,10 +36,10 @@ func newAgent(getenv func(string) string, root string, c *config.Config, name st
 	return made, nil
 }
 
-// usableAccounts returns the user's accounts that can be used on this machine, and prints a notice
-// for each account that it leaves out. If none of an agent's accounts can be used, usableAccounts
-// returns all of them. Then the agent's tasks fail with the reason. Without any account, they would
-// run with the login of the agent's program.
+// usableAccounts returns the user's accounts of agent programs that can be used on this machine,
+// and prints a notice for each account that it leaves out. If none of an agent's accounts can be
+// used, usableAccounts returns all of them, so that the agent's tasks fail with the reason. Without
+// any account, these tasks would run with the login of the agent's program.
 func usableAccounts(c *config.Config, root string, notice func(string)) (list []account.Account) {
 	all := accountsOf(c)
 	problems := map[string]string{} // problem of each account that cannot be used, by account name
@@ -89,9 +89,9 @@ type untrusted struct {
 // Launch implements [agent.Agent].
 func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
 
-// programsOf returns the settings in the project's gaffer.yaml that need the user's trust. These
-// make gaffer run a program, or answer questions of agents without asking the user. If names are
-// given, programsOf returns only the settings with these names.
+// programsOf returns the settings in the project's gaffer.yaml that need the user's trust, because
+// they make gaffer run a program or answer questions of agents without asking the user. If names
+// are given, programsOf returns only the settings with these names.
 func programsOf(c *config.Config, names ...string) (list []trust.Program) {
 	for _, p := range c.Programs() {
 		if len(names) == 0 || slices.Contains(names, p.Setting) {

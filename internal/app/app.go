@@ -87,8 +87,8 @@ type App struct {
 	query    *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
-	// served is true while this process serves the run that it works on over HTTP. ServeRun sets
-	// it, and Coordinator.Close clears it.
+	// served is true while this process executes a run and also serves that run to clients over
+	// HTTP. ServeRun sets it, and Coordinator.Close clears it.
 	served atomic.Bool
 }
 

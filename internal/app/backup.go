@@ -22,8 +22,8 @@ type DatabaseCopy struct {
 	Bytes   int64  `json:"bytes"`
 	Version int    `json:"schema_version"`
 	Last    int64  `json:"last_event"`
-	// Before is the new path of the database file that a restore has replaced. It is empty if there
-	// was no such file, and for a backup.
+	// Before is the path to which a restore has moved the previous database file. It is empty if
+	// there was no such file, and after a backup.
 	Before string `json:"before,omitempty"`
 }
 
@@ -80,7 +80,8 @@ func Restore(ctx context.Context, opts Options, file string, progress func(done,
 }
 
 // databaseFile returns the path of the database's file. If the database is on a server, it returns
-// a [*DatabaseServerError] with the command line that alternative returns.
+// a [*DatabaseServerError] instead. This error contains the command line that the function
+// alternative returns.
 func databaseFile(opts Options, doing string, alternative func(url, schema string) []string) (string, error) {
 	database, _, err := databaseOf(opts)
 	if err != nil {

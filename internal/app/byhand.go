@@ -20,7 +20,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// newFinder returns a finder of agents that users started by hand on this machine.
+// newFinder returns a finder of agents that users started by hand on this machine, without gaffer.
 func newFinder(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
 	return discover.NewFinder(state, getenv("HOME"), now)
 }
@@ -58,9 +58,10 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	return list
 }
 
-// registerByHand registers the agents that users start by hand on this machine as workers of a
-// fleet, until ctx ends. It does nothing if the setting hooks.share is false. It first waits for a
-// lock, so that only one process of this machine at a time registers them at the fleet.
+// registerByHand registers the agents that users start by hand on this machine as workers in a
+// database or at a server, until ctx ends. The parameter fleet identifies the database or the
+// server. registerByHand does nothing if the setting hooks.share is false. It first waits for a
+// lock, so that only one process of this machine at a time registers agents there.
 func registerByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return
@@ -95,8 +96,8 @@ func (a *App) registration(d *protocol.Service) register.Options {
 	}
 }
 
-// registerByHand reports the agents that users start by hand on this machine to the worker's
-// server.
+// registerByHand registers the agents that users start by hand on this machine at the server of
+// this worker.
 func (s *ServerWorker) registerByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatTimeout)
 	if err != nil {

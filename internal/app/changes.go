@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// newChanges returns the service that reads the changes of tasks from this machine's
-// repositories.
+// newChanges returns the service that shows users what tasks have changed. It reads the changes
+// from the git repositories on this machine.
 func (a *App) newChanges() *changes.Service {
 	return changes.New(changes.Options{
 		Store:     a.store,
@@ -32,15 +32,17 @@ func (a *App) newChanges() *changes.Service {
 	})
 }
 
-// syncedReviews returns the reviews of a run's tasks. Before that it synchronizes them with the git
-// repository, at most once per syncEvery. This is needed because a process that died during a merge
-// may have moved a branch without recording the merge in the review.
+// syncedReviews returns the reviews of a run's tasks. A review records what the user has decided
+// about a task's change, and whether the change was merged. At most once per syncEvery,
+// syncedReviews first updates the stored reviews from the git repository. This is needed because a
+// process that died during a merge may have moved a branch without recording the merge in the
+// review.
 type syncedReviews struct {
 	*engine.Engine
 	app *App
 
 	mu       sync.Mutex
-	lastSync map[string]time.Time // time of each run's last synchronization, by run id
+	lastSync map[string]time.Time // when each run's reviews were last synchronized, by run id
 }
 
 // syncEvery is the minimum time between two synchronizations of the same run's reviews.
@@ -67,15 +69,15 @@ func (s *syncedReviews) sync(ctx context.Context, run string) {
 	}
 	s.mu.Unlock()
 	if due {
-		// Ignore the error, so that the stored review is returned. The next merge reports the
-		// error.
+		// Ignore the error: then the caller returns the reviews as they are stored, and the next
+		// merge reports the error.
 		_ = s.app.Landing.Sync(ctx, run)
 	}
 }
 
-// worktreesOf returns a function that finds the worktree of a task of the run. If this machine has
-// not worked on the run, the function returns a [*changes.ElsewhereError] for a task that has
-// started.
+// worktreesOf returns a function that finds the worktree of a task of the run. Worktrees exist only
+// on the machine that works on the run. If this is another machine, the returned function fails
+// with a [*changes.ElsewhereError] for each started task that has a worktree.
 func (a *App) worktreesOf(run store.Run) (changes.Locate, error) {
 	header, err := plan.DecodeHeader(run.Plan)
 	if err != nil {

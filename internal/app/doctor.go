@@ -32,8 +32,8 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 		ChannelAdvice: func() []string { return notifications.ChannelAdvice(opts.notifications()) },
 		Now:           opts.Now,
 	}
-	// Let the doctor open the database if it exists, or if that is unknown. If it cannot be opened,
-	// the error becomes a problem in the result.
+	// Let the doctor open the database if the database exists, or if gaffer cannot find out whether
+	// it exists. If the database cannot be opened, the error becomes a problem in the result.
 	if exists, err := DatabaseExists(opts); exists || err != nil {
 		o.Open = func(ctx context.Context) (doctor.Database, error) {
 			a, err := Open(ctx, opts)
@@ -46,8 +46,8 @@ func Doctor(ctx context.Context, opts Options, repair bool) (doctor.Health, erro
 	return doctor.Examine(ctx, o, repair)
 }
 
-// CheckAccounts says which of the user's accounts can be used on this machine, in the order of the
-// user's config file.
+// CheckAccounts returns the user's accounts of agent programs, in the order of the user's config
+// file. If an account cannot be used on this machine, its field Problem says why.
 func CheckAccounts(opts Options) (list []doctor.Account) {
 	known := map[string]account.Account{}
 	for _, a := range accountsOf(opts.Config) {
@@ -65,7 +65,8 @@ func CheckAccounts(opts Options) (list []doctor.Account) {
 	return list
 }
 
-// doctorDatabase returns the functions with which the doctor reads this App's database.
+// doctorDatabase returns the functions that give the doctor access to this App's database and to
+// the documents that are not written yet.
 func (a *App) doctorDatabase() doctor.Database {
 	return doctor.Database{
 		Store: a.store, Close: a.Close,

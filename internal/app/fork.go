@@ -23,7 +23,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Forks makes tasks that continue the conversation and the work of other tasks.
+// Forks makes new tasks, each of which continues the agent's conversation and the work of another
+// task.
 type Forks struct{ app *App }
 
 // Fork makes a new run with one task, which continues the conversation and the work of another
@@ -40,8 +41,8 @@ func (f *Forks) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult
 	return f.submit(ctx, run, source, r, engine.Submission{Key: "fork " + cmp.Or(r.Key, newID())})
 }
 
-// submit stores the new run, in the same project as the original task's run. This machine will
-// execute it.
+// submit stores the new run, in the same project as the run of the original task. Only this machine
+// may execute the new run.
 func (f *Forks) submit(ctx context.Context, run store.Run, source fork.Source, r fleet.ForkRequest, s engine.Submission) (fleet.ForkResult, error) {
 	p, result, err := fork.Plan(source, r)
 	if err != nil {
@@ -52,9 +53,10 @@ func (f *Forks) submit(ctx context.Context, run store.Run, source fork.Source, r
 	return result, err
 }
 
-// Fork implements [server.NewRuns]. The machine that has the conversation and the files executes
-// the new run: this one, or the worker of the task's last attempt. If the run was stored but no
-// process could be started for it, warning is the reason.
+// Fork implements [server.NewRuns]. Only the machine that ran the original task has the agent's
+// conversation and the files, so that machine executes the new run. It is this machine, or the one
+// with the worker of the task's last attempt. If the run was stored but no process could be started
+// for it, the result warning is the reason.
 func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error) {
 	if _, err := s.runs.Run(ctx, r.Run); err != nil {
 		return result, "", err
@@ -81,7 +83,8 @@ func (s *NewRunService) Fork(ctx context.Context, by credential.Identity, r flee
 	if err != nil {
 		return result, "", err
 	}
-	// Remove the project's label from the tasks, because Submit adds it to every task.
+	// Remove the project's label from the tasks, because s.runs.Submit adds this label to every
+	// task.
 	for i, t := range p.Tasks {
 		p.Tasks[i].Labels = slices.DeleteFunc(slices.Clone(t.Labels), func(label string) bool { return label == runs.ProjectLabel(run.Project) })
 	}
@@ -102,7 +105,8 @@ func (s *NewRunService) Turns(ctx context.Context, run, task string) ([]fleet.Tu
 	return s.app.Forks.Turns(ctx, run, task)
 }
 
-// Turns returns the turns of a task's conversation, oldest first.
+// Turns returns the turns of a task's conversation, oldest first. A turn is a message to the agent
+// and the agent's reply.
 func (f *Forks) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	_, source, err := f.source(ctx, fleet.ForkRequest{Run: run, Task: task})
 	if err != nil {
@@ -111,8 +115,9 @@ func (f *Forks) Turns(ctx context.Context, run, task string) ([]fleet.Turn, erro
 	return fork.Turns(source)
 }
 
-// source reads what is needed to fork a task. It returns an error if the task is running, because
-// the task's conversation and files would change while they are copied.
+// source reads what is needed to fork a task, which means to continue a copy of its conversation
+// and files in a new task. It returns an error if the task is running, because the conversation and
+// the files would change while they are copied.
 func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run, s fork.Source, err error) {
 	var t store.Task
 	var attempts []store.Attempt
@@ -128,11 +133,11 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 		if attempts, err = rd.Attempts(key); err != nil || len(attempts) == 0 {
 			return err
 		}
-		// Look up the worker's name, because a new run is bound to its worker by name.
+		// Look up the worker's name, because a new run says by name which worker must execute it.
 		w, err := rd.Worker(attempts[len(attempts)-1].Worker)
 		if worker = w.Name; errors.Is(err, store.ErrNotFound) {
-			// If the worker was deleted, its name stays empty. Only a fork on another machine needs
-			// the name.
+			// If the worker was deleted, its name stays empty. The name is needed only if another
+			// machine executes the new run.
 			return nil
 		}
 		return err
@@ -160,11 +165,11 @@ func (f *Forks) source(ctx context.Context, r fleet.ForkRequest) (run store.Run,
 }
 
 // maxForkLog is the maximum number of bytes that are read of an attempt's log. Turns of the
-// conversation that are logged after this limit are not found.
+// conversation that the log contains after these bytes are not found.
 const maxForkLog = 256 << 20
 
-// storedLog returns the log of an attempt, as far as the attempt's worker has sent it to this
-// server. It stops reading when it has at least maxForkLog bytes.
+// storedLog returns the log of the attempt with this number, as far as the attempt's worker has
+// sent it to this server. It stops reading when it has at least maxForkLog bytes.
 func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number int) (log []byte, err error) {
 	for _, one := range attempts {
 		if one.Number != number {
@@ -186,8 +191,9 @@ func (f *Forks) storedLog(ctx context.Context, attempts []store.Attempt, number 
 	return log, err
 }
 
-// readLog returns what an attempt has written to the log file of its task, up to maxForkLog bytes.
-// If the file does not exist, readLog returns no bytes and no error.
+// readLog returns what the attempt with this number has written to the log file of its task, up to
+// maxForkLog bytes. Several attempts at a task may share the file. If the file does not exist,
+// readLog returns no bytes and no error.
 func readLog(run store.Run, attempts []store.Attempt, number int) ([]byte, error) {
 	var from, to int64 = 0, -1
 	path := ""

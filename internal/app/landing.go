@@ -52,7 +52,7 @@ type LandingService struct {
 	last map[string]*runMerge
 }
 
-// runMerge is a merge that may take longer than the request which started it.
+// runMerge is a merge that may take longer than the HTTP request which started it.
 type runMerge struct {
 	request fleet.MergeRequest
 	ended   chan struct{} // closed when the merge has ended and the fields below are set
@@ -75,14 +75,18 @@ func (s *LandingService) close() {
 }
 
 const (
-	mergeWait  = 20 * time.Second // how long a request waits for the end of its merge
-	resultTime = time.Minute      // how long after a merge a repeated request can get its result
+	mergeWait  = 20 * time.Second // how long at most an HTTP request waits for the end of its merge
+	resultTime = time.Minute      // how long after the end of a merge a repeated request still gets its result
 )
 
-// Merge implements [server.Landing]. It waits up to mergeWait. If the merge, or a different merge
-// of the same run, has not ended by then, the result has the state [fleet.MergeRunning]. If a
-// client repeats a request while the merge is in progress, it gets the result of that merge. If the
-// merge ends while no request waits, the next repetition within resultTime gets its result.
+// Merge implements [server.Landing]. A run has only one merge at a time. If a different merge of
+// the run is in progress, Merge waits until that merge has ended. Then it starts the requested
+// merge and waits for it. If all this takes longer than mergeWait, the merge continues, and the
+// result has the state [fleet.MergeRunning].
+//
+// The client can then repeat the request. While the merge is in progress, a repeated request waits
+// for it and gets its result. If the merge ends while no request waits, the first repeated request
+// within resultTime gets the result.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()
@@ -126,10 +130,10 @@ func (m *runMerge) hasEnded() bool {
 	}
 }
 
-// merge performs a merge and stores its result in m. If a change was sent back to its agent, it
-// makes sure that a process works on the run. request is the context of the HTTP request that
-// started the merge. If that request has ended when the merge fails, its client may never see the
-// error. So merge also prints the error for the user.
+// merge performs a merge and stores its result in m. If a change was not merged but sent back to
+// its agent, merge makes sure that a process works on the run. The parameter request is the context
+// of the HTTP request that started the merge. If that HTTP request has ended when the merge fails,
+// its client may never see the error. So merge also prints the error for the user.
 func (s *LandingService) merge(request context.Context, by credential.Identity, m *runMerge) {
 	defer close(m.ended)
 	m.results, m.failed = s.app.Landing.As(cmp.Or(by.Name, by.ID)).Merge(s.ctx, m.request)

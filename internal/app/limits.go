@@ -9,12 +9,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// limitsEvery is the minimum time between two reads of the user's limits. They are read again
-// because a user may raise them while tasks wait for a higher limit.
+// limitsEvery is the minimum time between two reads of the user's cost limits. Gaffer reads them
+// again because a user may raise a limit while tasks wait for that.
 const limitsEvery = 5 * time.Second
 
-// limits returns a function that returns the user's limits on the cost of agents. That function
-// reads the settings again if limitsEvery has passed since the last time.
+// limits returns a function that returns the user's limits on the cost of agents. When that
+// function is called, it reads the settings again if limitsEvery has passed since the last read.
 func (o Options) limits() func() engine.Limits {
 	var mu sync.Mutex
 	read, limits := time.Now(), limitsOf(o.Config)
@@ -39,8 +39,9 @@ func (o Options) limits() func() engine.Limits {
 	}
 }
 
-// withRemoved compares the user's new limits with before, the limits so far. It replaces each limit
-// that the user has removed, see [orRemoved], and returns the result.
+// withRemoved returns the user's new limits, with one change: it replaces each limit that the user
+// has removed, as [orRemoved] does. The parameter before contains the limits that were valid until
+// now.
 func withRemoved(limits, before engine.Limits) engine.Limits {
 	limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
 	for name, was := range before.Accounts {
@@ -50,9 +51,10 @@ func withRemoved(limits, before engine.Limits) engine.Limits {
 	return limits
 }
 
-// orRemoved returns limit, unless the user has removed the limit that was valid before. In that
-// case it returns a limit that no attempt reaches. The engine continues to check such a limit, and
-// so it starts the tasks that wait because of the old limit.
+// orRemoved returns the parameter limit, with one exception. If the user has removed the limit, so
+// that before is a limit and the parameter limit is zero, orRemoved returns a limit that no attempt
+// reaches. The reason: tasks may wait because of the old limit. The engine starts them only when it
+// checks a limit, and it does not check a limit of zero.
 func orRemoved(limit, before store.Amount) store.Amount {
 	if !limit.Limits() && before.Limits() {
 		return store.Amount{MicroUSD: engine.Removed}

@@ -54,22 +54,22 @@ type NewRunService struct {
 	workersOnly bool
 
 	mu       sync.Mutex
-	programs map[string]foundPrograms // agents of each project, by the project's path
+	programs map[string]foundPrograms // agents that each project can use, by the project's path
 }
 
 // foundPrograms are the agents that a project can use. They are kept for programsTime, because
-// asking the programs for their versions can take seconds.
+// asking the agents' programs for their versions can take seconds.
 type foundPrograms struct {
 	list []fleet.AgentProgram
 	at   time.Time
 }
 
-// programsTime is how long a [foundPrograms] is reused before the programs are asked for their
-// versions again.
+// programsTime is how long a [foundPrograms] is reused before gaffer asks the agents' programs for
+// their versions again.
 const programsTime = 15 * time.Second
 
-// maxRunFolders is the maximum number of folders that are offered for new runs only because earlier
-// runs have worked in them.
+// maxRunFolders limits how many folders are offered for new runs only because an earlier run has
+// worked in them. Folders of projects that the server knows do not count.
 const maxRunFolders = 100
 
 // Places implements [server.NewRuns].
@@ -114,8 +114,9 @@ func (s *NewRunService) refusal() error {
 	return localrun.CheckDetach(s.app.opts.Getenv)
 }
 
-// folders returns the folders in which this machine executes new runs: those of the projects that
-// the server knows, and those in which a gaffer process on this machine has worked on a run.
+// folders returns the project folders in which this machine executes new runs. These are the
+// folders of the projects that the server knows, and the folders of runs that a gaffer process on
+// this machine has worked on.
 func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, error) {
 	known, err := s.projects.Projects(ctx)
 	if err != nil {
@@ -144,9 +145,9 @@ func (s *NewRunService) folders(ctx context.Context) ([]fleet.ProjectFolder, err
 	return list, err
 }
 
-// options returns the options for the project at path on this machine. It returns an error if path
-// is not one of the paths that folders returns. It compares paths as strings, and does not follow
-// symbolic links.
+// options returns the options for the project at this path on this machine. It returns an error if
+// [NewRunService.folders] does not return the path. It compares paths as strings, and does not
+// follow symbolic links.
 func (s *NewRunService) options(ctx context.Context, path string) (Options, error) {
 	folders, err := s.folders(ctx)
 	if err != nil {
@@ -174,8 +175,8 @@ func (s *NewRunService) Programs(ctx context.Context, path string) ([]fleet.Agen
 	if err != nil {
 		return nil, err
 	}
-	// Keep the lock until the programs have answered, so that concurrent requests wait for this
-	// answer.
+	// Keep the lock while the agents' programs are asked for their versions. Then concurrent
+	// requests wait and use the same result, instead of asking the programs again.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, ok := s.programs[path]
@@ -188,7 +189,8 @@ func (s *NewRunService) Programs(ctx context.Context, path string) ([]fleet.Agen
 	return found.list, ctx.Err()
 }
 
-// The maximum lengths of a program's version and of the description of its problem, in characters.
+// The maximum lengths, in characters, of the version of an agent program, and of the text that says
+// why the program cannot be used.
 const (
 	maxVersion = 60
 	maxProblem = 500
@@ -246,8 +248,8 @@ func (s *NewRunService) PlanFile(ctx context.Context, path, file string) (fleet.
 	return fleet.PlanText{Text: text, File: file, Project: path}, err
 }
 
-// PlanOfRun implements [server.NewRuns]. It removes the tasks, branches and labels that gaffer
-// added to the plan, hides secret values, and returns the plan in gaffer's own format.
+// PlanOfRun implements [server.NewRuns]. It returns the run's plan in gaffer's own format, without
+// the tasks, branches and labels that gaffer has added, and with secret values hidden.
 func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanText, error) {
 	raw, err := s.runs.Plan(ctx, id, true)
 	if err != nil {
@@ -290,7 +292,8 @@ func (s *NewRunService) PlanOfRun(ctx context.Context, id string) (fleet.PlanTex
 	return text, nil
 }
 
-// draft is a client's draft of a run, together with the plan that was read from it.
+// draft is a run that a client wants to start, as a form or as the text of a plan. It also contains
+// the plan that was read from the form or text.
 type draft struct {
 	fleet.RunDraft
 	opts     Options // options of the project; the zero value if workers execute the run
@@ -298,10 +301,11 @@ type draft struct {
 	plan     plan.Plan
 	problems plan.Problems
 	text     string // the plan's text, which may have been made from a form
-	file     string // file name under which text was parsed
+	file     string // file name that the parser was given for text
 }
 
-// read reads the plan of a draft. Problems of the plan are not an error: they are in the result.
+// read reads the plan of the run that a client wants to start. If the plan is not valid, read
+// returns no error: the field problems of the result contains the plan's problems.
 func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, error) {
 	r := &draft{RunDraft: d, text: d.Text}
 	files := &planfiles.Files{}
@@ -320,8 +324,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		defer func() { _ = files.Close() }() // ignore the error: the folder was only read
 		r.agents = slices.Sorted(maps.Keys(r.opts.Config.Agents()))
 	default:
-		// This server does not know the agents in the settings of the workers, so use the agents in
-		// its own settings.
+		// The workers execute the run, but this server does not know which agents are in their
+		// settings. So use the agents in the settings of this server.
 		r.agents = slices.Sorted(maps.Keys(s.app.opts.Config.Agents()))
 	}
 	if d.Form != nil {
@@ -336,9 +340,9 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 		r.text = text
 	}
 	// Parse the text as if it were the content of d.File or, if the project has no such plan file,
-	// of the file that fileName names. ours means that d.File exists and has exactly this text.
-	// Only then may gaffer tick the checkboxes in that file, so in all other cases the plan must
-	// not name it.
+	// of the file that fileName names. The variable ours means that d.File exists and has exactly
+	// this text. Only in this case may gaffer tick checkboxes in d.File. In all other cases, remove
+	// the file's name from the plan.
 	name, ours := fileName(d.File, r.text), false
 	if d.Form == nil && filepath.IsLocal(d.File) {
 		if text, err := files.Read(d.File); err == nil {
@@ -371,7 +375,8 @@ func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, err
 }
 
 // fileName returns a file name for a plan's text. The extension of this name tells the parser the
-// format of the text. given is the file name that the client has sent, which may be empty.
+// format of the text. The parameter given is the file name that the client has sent, which may be
+// empty.
 func fileName(given, text string) string {
 	switch ext := strings.ToLower(filepath.Ext(given)); {
 	case slices.Contains([]string{".yaml", ".yml", ".json", ".md", ".jsonl"}, ext):
@@ -421,8 +426,8 @@ func (s *NewRunService) Check(ctx context.Context, d fleet.RunDraft) (fleet.Plan
 	return check, err
 }
 
-// findings converts problems of a plan into findings for the client. The file of a finding is empty
-// if the problem is in the plan's own text.
+// findings converts problems of a plan into findings for the client. A finding names a file only if
+// the problem is in a file other than the plan itself.
 func (r *draft) findings(severity string, problems plan.Problems) (list []fleet.PlanFinding) {
 	for _, p := range problems {
 		f := fleet.PlanFinding{Severity: severity, File: p.File, Line: p.Line, Column: p.Column, Text: plan.Problem{Text: p.Text, Suggestion: p.Suggestion}.String()}
@@ -430,7 +435,7 @@ func (r *draft) findings(severity string, problems plan.Problems) (list []fleet.
 			f.File = ""
 		}
 		if r.Form != nil {
-			f.Line, f.Column = 0, 0 // the user sees the form, not the text
+			f.Line, f.Column = 0, 0 // the user sees the form, not the text that was made from it
 		}
 		list = append(list, f)
 	}
@@ -504,8 +509,9 @@ func (s *NewRunService) Start(ctx context.Context, by credential.Identity, d fle
 	return s.startHere(ctx, by, r)
 }
 
-// startHere stores the run and starts a background process that works on it, in the project's
-// folder. A repeated request finds the stored run, and starts the process if there is none.
+// startHere stores the run and starts a background process on this machine that works on it, in the
+// project's folder. If the client repeats the request, startHere finds the stored run, and starts a
+// process only if none works on the run.
 func (s *NewRunService) startHere(ctx context.Context, by credential.Identity, r *draft) (run fleet.Run, warning string, err error) {
 	id, err := s.app.submit(ctx, r.plan, engine.Submission{
 		Project: r.opts.Project.Root, Who: cmp.Or(by.Name, by.ID), Key: "run " + by.ID + " " + cmp.Or(r.Key, newID()),
@@ -523,8 +529,8 @@ func (s *NewRunService) startHere(ctx context.Context, by credential.Identity, r
 	return run, "", err
 }
 
-// startError makes an error that has a hint, such as a missing base branch, visible to the client.
-// It returns other errors unchanged.
+// startError makes an error visible to the client if the error has a hint, which is advice for the
+// user. An example is the error about a missing base branch. It returns other errors unchanged.
 func startError(err error) error {
 	hint, ok := errors.AsType[interface {
 		error

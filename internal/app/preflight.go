@@ -16,13 +16,15 @@ import (
 	"gaffer/team"
 )
 
-// Preflight returns what this machine lacks to run a plan, for example programs. It also looks for
-// the given programs. It creates nothing and needs no database.
+// Preflight returns what this machine lacks to run a plan, for example agent programs. It also
+// looks for the programs that the parameter programs names. It creates nothing and needs no
+// database.
 func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
 	return runPreflight(ctx, opts, p, preflight.Options{Programs: programs})
 }
 
-// PreflightBuild is like [Preflight], for a build.
+// PreflightBuild is like [Preflight], but for the plan of a build. Such a plan lists chunks, each
+// of which becomes a task for one agent.
 func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]preflight.Problem, error) {
 	_, chunks, err := build.New(p, build.Start{VerifyCommand: func(build.Chunk) string { return "true" }})
 	if err != nil {
@@ -31,8 +33,8 @@ func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]prefligh
 	return runPreflight(ctx, opts, chunks, preflight.Options{})
 }
 
-// PreflightTeam is like [Preflight], for a team. It checks the agents of the roles, and the branch
-// into which the team's work is merged.
+// PreflightTeam is like [Preflight], but for a team, which is a group of agents with different
+// roles. It checks the agent of each role, and the branch into which the team's work is merged.
 func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]preflight.Problem, error) {
 	set, err := teamsession.Project{Root: opts.Project.Root, Config: opts.Config}.Roles(n.Roles)
 	if err != nil {
@@ -43,8 +45,9 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 		r := set.Role(team.Role(name))
 		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, QuestionRules: plan.QuestionRules{Questions: plan.QuestionPolicy(r.Questions)}, Isolation: plan.Isolation{Worktree: true}})
 	}
-	// needs are the settings in the project's gaffer.yaml that the user must trust: the test
-	// command, if this team uses it, and the settings that grant all permission requests of a role.
+	// The variable needs lists the settings in the project's gaffer.yaml that the user must trust:
+	// the test command, if this team uses it, and the settings that allow all permission requests
+	// of a role without asking the user.
 	var needs []string
 	for _, program := range opts.Config.Programs() {
 		if program.Setting != "team.tests" || slices.Equal(n.Tests, opts.Config.List("team.tests")) {
@@ -59,9 +62,9 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// runPreflight runs the preflight checks. It also checks that the user trusts the project's
-// gaffer.yaml, as far as agents of the plan or the settings named in needs come from that file. If
-// nothing is missing, it prints which sandboxes the tasks get.
+// runPreflight runs the preflight checks. If the project's gaffer.yaml defines agents of the plan,
+// or settings that the parameter needs names, runPreflight also checks that the user trusts this
+// file. If the other checks find no problem, it prints which sandboxes the tasks get.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents, o.Accounts = opts.Project.Root, os.Environ(), opts.Config.Agents(), accountsOf(opts.Config)
 	var names []string

@@ -21,8 +21,9 @@ import (
 	"gaffer/session"
 )
 
-// openProject opens the documents of the project in opts, and returns the project's Runs. If quiet
-// is true, the recorders of this Runs do not print temporary problems with writing documents.
+// openProject opens the documents of the project in opts, and returns them together with the
+// [localrun.Runs] that executes the project's runs. If quiet is true, this Runs does not print
+// temporary problems with writing documents.
 func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.Store, *ledger.Store, *terminal.Terminals) {
 	c := opts.Config
 	sessions := session.New(c.Path("paths.session"), session.Options{
@@ -47,8 +48,9 @@ func (a *App) openProject(opts Options, quiet bool) (*localrun.Runs, *session.St
 	}), sessions, records, terminals
 }
 
-// runsOf returns the Runs of the project at root, and a function that closes the project's
-// documents. paths are the folders of these documents, by the name of their setting.
+// runsOf returns the [localrun.Runs] of the project at root, and a function that closes the
+// project's documents. The parameter paths contains the folders of these documents, by the name of
+// their setting.
 func (a *App) runsOf(root string, paths map[string]string) (*localrun.Runs, func(), error) {
 	opts := a.opts
 	var flags []config.Setting
@@ -87,8 +89,8 @@ func (o Options) flags() (list []string) {
 	return list
 }
 
-// documentPath returns path in the form that documents contain: relative to the project's root if
-// path is below the root, else unchanged.
+// documentPath converts a path to the form that is written into documents. If the path is below the
+// project's root, the result is relative to the root. Otherwise the path does not change.
 func (o Options) documentPath(path string) string {
 	if rel, err := filepath.Rel(o.Project.Root, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
@@ -119,8 +121,8 @@ func TestNotify(ctx context.Context, opts Options, channel string) ([]notificati
 	return notifications.Test(ctx, opts.notifications(), newID(), channel)
 }
 
-// agentKind returns the kind of an agent: the name of the built-in agent, such as claude, whose
-// protocol the agent uses.
+// agentKind returns the kind of the agent with this name. The kind is the name of the built-in
+// agent, such as claude, whose protocol the agent uses.
 func (o Options) agentKind(name string) string {
 	custom, err := customAgents(o.Config, name)
 	if err != nil {
@@ -130,7 +132,7 @@ func (o Options) agentKind(name string) string {
 }
 
 // verifyCommand returns the shell command that verifies a task of a build. The command calls
-// gaffer, which runs the checks in file.
+// 'gaffer verify', which runs the checks that are listed in the given file.
 func verifyCommand(file string) string {
 	quoted := "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	return fmt.Sprintf(`"$%s" verify %s`, runner.SelfEnv, quoted)

@@ -23,7 +23,8 @@ func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 	}, nil
 }
 
-// viewedKind is the kind of store items that list the projects which a server shows. There is one
+// viewedKind is a kind of store items. An item is a row in the store with a kind, an id and JSON
+// data. An item of this kind lists the projects that servers on one machine show. There is one such
 // item per machine, because projects are folders on a machine. The item's id is the machine's name.
 const viewedKind = "viewed"
 

@@ -52,7 +52,7 @@ type readOnlyCopy struct {
 }
 
 // openReadOnlyCopy copies the database to a temporary folder and opens the copy. Every write to the
-// copy fails with the error why. Close deletes the copy.
+// copy fails with the error in the parameter why. Close deletes the copy.
 func openReadOnlyCopy(ctx context.Context, database string, why error) (_ *readOnlyCopy, err error) {
 	dir, err := os.MkdirTemp("", "gaffer-read-only-")
 	if err != nil {

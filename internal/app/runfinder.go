@@ -24,9 +24,9 @@ type runFinder struct {
 	foldersOf func(root string) (viewers.ProjectFolders, error)
 }
 
-// belongsTo returns a function that reports whether a run belongs to the project at root. A run
-// that only this machine may execute is stored with the path of its project. Other runs are stored
-// with the name of their project.
+// belongsTo returns a function that reports whether a run belongs to the project at root. The
+// stored run names its project in one of two ways. A run that only this machine may execute has the
+// path of its project. Other runs have the name of their project.
 func (f runFinder) belongsTo(root string) func(store.Run) bool {
 	name := sync.OnceValue(func() string {
 		folders, err := f.foldersOf(root)
@@ -107,7 +107,7 @@ func (f runFinder) Build(ctx context.Context, root string, state jsontree.Value)
 		}
 		b, err := buildrun.BuildOf(run)
 		if err != nil || b == nil || !f.belongsTo(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
-			return nil // the run is not the build that the state describes
+			return nil // the run is not the build that the parameter state describes
 		}
 		id, working = run.ID, f.locks.Owner(run.ID).Alive
 		return nil

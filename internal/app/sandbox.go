@@ -35,7 +35,8 @@ func newSandboxes(opts Options) (*sandboxes, error) {
 }
 
 func sandboxesFor(opts Options, database, state string) *sandboxes {
-	// Ignore the error: without this path, starting a program in a sandbox fails.
+	// Ignore the error: gaffer needs its own path to start a program in a sandbox. If the path is
+	// empty, that start fails.
 	self, _ := os.Executable()
 	hidden := []string{state}
 	if file := config.UserFile(opts.Getenv); file != "" {
@@ -53,21 +54,24 @@ func sandboxSettings(c *config.Config) sandbox.Settings {
 }
 
 // ApplySandbox returns the plan with each task's field Sandbox set to the sandbox that the task
-// should have. The plan and the user's settings decide which one that is.
+// should have, as the plan and the user's settings decide. It does not change tasks of agents that
+// gaffer itself implements, because these need no sandbox.
 func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
 
-// isOwnAgent reports whether name is an agent for tasks that gaffer itself adds to plans, for
-// example to merge branches.
+// isOwnAgent reports whether the agent with this name is gaffer itself. Gaffer adds tasks of such
+// agents to plans, for example to merge branches.
 func isOwnAgent(name string) bool {
 	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
 }
 
-// want returns the sandbox that a task should have. A task of the submitted plan already names its
-// sandbox, because submit calls ApplySandbox. For a task that was added later, want applies the
-// user's settings. unattended means that no user has started the run, so possibly no user is there
-// to answer requests for permission.
+// want returns the sandbox that a task should have. If the task names a sandbox mode, want returns
+// the task's sandbox unchanged, because submit applies the user's settings to each plan before it
+// stores the plan. If the task names no mode, for example because it was added later, want applies
+// the user's settings. unattended means that no user has started the run, so possibly no user is
+// there to answer requests for permission. Then want chooses the mode auto if the settings contain
+// no mode.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox
@@ -75,14 +79,15 @@ func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	return s.settings.Apply(t.Sandbox, unattended || sandbox.Unattended(t))
 }
 
-// specFor returns the sandbox that a task gets on this machine. unattended has the same
-// meaning as for want.
+// specFor returns the sandbox that a task gets on this machine. unattended means that no user has
+// started the run, see [sandboxes.want].
 func (s *sandboxes) specFor(t plan.Task, unattended bool) (sandbox.Spec, error) {
 	return s.spec(t, s.want(t, unattended))
 }
 
-// specAtLeast is like specFor, for a task of a server's run. The sandbox is never weaker than the
-// setting of this machine's user, even if the plan names a weaker one.
+// specAtLeast is like [sandboxes.specFor], for a task that this machine executes as a worker of a
+// server. The sandbox is never weaker than the setting of this machine's user, even if the plan
+// names a weaker one.
 func (s *sandboxes) specAtLeast(t plan.Task) (sandbox.Spec, error) {
 	return s.spec(t, s.settings.Apply(t.Sandbox, sandbox.Unattended(t)))
 }

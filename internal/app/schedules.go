@@ -23,7 +23,8 @@ import (
 // run': plans and flags.
 type PlanLoader func(ctx context.Context, root string, args []string) (plan.Plan, error)
 
-// Schedules returns the schedules in the database. load reads their plans.
+// Schedules returns the schedules in the database. The function load reads the plans of the runs
+// that the schedules start.
 func (a *App) Schedules(load PlanLoader) (*schedulerun.Schedules, error) {
 	machine, err := os.Hostname()
 	if err != nil {
@@ -38,9 +39,10 @@ func (a *App) Schedules(load PlanLoader) (*schedulerun.Schedules, error) {
 	}), nil
 }
 
-// startScheduled reads the plan of a schedule and stores a run with this key. It returns a
-// [*notReadyError] if this machine lacks something for the plan, such as a program. If a run with
-// this key exists already, it stores nothing and returns that run's id.
+// startScheduled reads the plan of a schedule and stores a run. The parameter key is an idempotency
+// key: if a run with this key exists already, startScheduled stores nothing and returns that run's
+// id. It returns a [*notReadyError] if this machine lacks something for the plan, such as a
+// program.
 func (a *App) startScheduled(ctx context.Context, load PlanLoader, s schedule.Schedule, key string) (string, error) {
 	if err := localrun.CheckDetach(a.opts.Getenv); err != nil {
 		return "", err
@@ -74,8 +76,8 @@ type ScheduleService struct {
 	starts  bool // this server starts the runs of schedules
 }
 
-// Run implements [server.Schedules]. It returns an error if this server starts no runs of
-// schedules, or if requests may not start runs on this machine.
+// Run implements [server.Schedules]: it starts the run of a schedule now. It returns an error if
+// this server starts no runs of schedules, or if requests may not start runs on this machine.
 func (s *ScheduleService) Run(ctx context.Context, by credential.Identity, name string) (f fleet.Fire, warning string, err error) {
 	if !s.starts {
 		return f, "", protocol.Conflict("no_schedules", "this server starts no runs of schedules: 'gaffer serve' does")
@@ -95,7 +97,7 @@ func (s *ScheduleService) Run(ctx context.Context, by credential.Identity, name 
 	return f, "", err
 }
 
-// notReadyError reports that this machine lacks something for a plan.
+// notReadyError reports that this machine lacks something that a plan needs, such as a program.
 type notReadyError struct{ lacks string }
 
 func (e *notReadyError) Error() string { return e.lacks }

@@ -59,8 +59,9 @@ type ServerOptions struct {
 }
 
 // Serve serves users and workers until Close is called. In the background it checks the leases of
-// attempts, writes pending documents, starts the runs of schedules and of watched sources, and, if
-// o.Notify is set, sends notifications.
+// attempts and writes pending documents. It starts the runs of schedules. It also starts runs for
+// new items in the sources that gaffer watches, such as new issues in an issue tracker. If o.Notify
+// is set, it sends notifications.
 func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ TuneForServer() }); ok {
 		s.TuneForServer()
@@ -156,8 +157,9 @@ func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	return at.Log, a.locks.WorkedOn(run)
 }
 
-// clock returns a function that returns the database's time, because several servers may share a
-// database. If the database has no clock, that function returns this machine's time.
+// clock returns a function that returns the database's time. Several servers may share a database
+// although their own clocks differ. If the database has no clock, the returned function returns
+// this machine's time.
 func (a *App) clock() func() time.Time {
 	if s, ok := a.store.(interface{ Now() time.Time }); ok {
 		return s.Now

@@ -97,8 +97,8 @@ func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWor
 // Close releases the worker's name, so that another process can use it.
 func (s *ServerWorker) Close() { s.release() }
 
-// createWorker creates s.engine, the client for the server's engine, and s.worker, which uses this
-// client.
+// createWorker sets s.engine and s.worker. s.engine is a client of the server. s.worker uses it to
+// claim tasks and to report results.
 func (s *ServerWorker) createWorker() (err error) {
 	id, err := s.identity()
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *ServerWorker) createWorker() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		// Gaffer itself adds tasks of these agents to plans, so every worker must be able to claim
-		// them.
+		// Gaffer itself adds tasks with these agents to plans, for example to merge branches, so
+		// every worker must be able to claim them.
 		allow = append(slices.Clone(allow), workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent)
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
@@ -159,8 +159,8 @@ func (s *ServerWorker) report(e workerclient.Event) {
 	s.opts.Report(e)
 }
 
-// leaveWithin is how long a worker may take, when it stops, to inform the server and to send the
-// logs that are not sent yet.
+// leaveWithin is how long a stopping worker may take to inform the server and to send the logs that
+// are not sent yet.
 const leaveWithin = 10 * time.Second
 
 // Run claims and runs tasks. After Drain or Release, it returns when the worker has no more tasks.
@@ -215,9 +215,13 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// watch cancels the worker when the server refuses it permanently. After Release, watch returns the
-// worker's tasks to the queue. With the option Once, it drains the worker when the worker runs no
-// task and can claim none. watch returns when ctx ends.
+// watch handles three conditions until ctx ends:
+//
+//   - If the server permanently rejects the worker's requests, watch calls cancel with the error
+//     and returns.
+//   - After a call of Release, watch returns the worker's tasks to the queue.
+//   - With the option Once, watch makes the worker claim no more tasks when the worker runs no task
+//     and can claim none.
 func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.releasing
 	for {
@@ -238,9 +242,9 @@ func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc
 	}
 }
 
-// adopt continues the attempts that an earlier worker with this name left running. It returns true
-// when it has done so. If Drain is called before the server has answered, adopt stops waiting for
-// the answer, adopts nothing and returns false.
+// adopt asks the server which attempts an earlier worker with this name left running, and continues
+// them. It returns true when it has done so. If Drain is called before the server has answered,
+// adopt stops waiting for the answer, adopts nothing and returns false.
 func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -302,8 +306,9 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 	}
 }
 
-// deleteReported deletes the folders of attempts about which nothing is left to report. The worker
-// has appended .done to the names of these folders.
+// deleteReported deletes the folders of attempts whose end the worker has reported to the server.
+// When the worker has reported an attempt's end, it appends .done to the name of the attempt's
+// folder.
 func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {
@@ -311,8 +316,8 @@ func (s *ServerWorker) deleteReported() {
 	}
 }
 
-// Log implements [worker.Workspace]. Each attempt has its own log file, because the worker sends
-// the whole file to the server as the log of the attempt.
+// Log implements [worker.Workspace]: it returns the path of an attempt's log file. Each attempt has
+// its own file, because the worker sends the whole file to the server as the log of the attempt.
 func (s *ServerWorker) Log(t store.Task) string {
 	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
 }

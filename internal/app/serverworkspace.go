@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ElsewhereError reports that this worker cannot execute a task. Needs names what the task needs
-// and this worker does not provide, such as a worktree.
+// ElsewhereError reports that this worker cannot execute a task, because the worker does not
+// provide something that the task needs. The field Needs names it, for example "a worktree".
 type ElsewhereError struct{ Task, Needs string }
 
 func (e *ElsewhereError) Error() string {
@@ -25,8 +25,10 @@ func (e *ElsewhereError) Error() string {
 
 // Work implements [worker.Workspace]. It returns the path of the folder in which the task works:
 // the task's worktree, which it creates if necessary, or the project's root if the task has no
-// worktree. It returns an [*ElsewhereError] for a task from the ledger (a bead), and for a task
-// with a worktree if other workers may execute the run too.
+// worktree. It returns an [*ElsewhereError] in two cases:
+//   - The task works on a bead, which is a work item of the ledger protocol.
+//   - The task has a worktree, and its run is not bound to this worker. Other workers may execute
+//     tasks of such a run, but the worktree exists only on one machine.
 func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.RunningAttempt)
 	p, err := s.workspaceOf(run)
@@ -42,7 +44,8 @@ func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (
 	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
 		return "", err
 	}
-	// Create the branch of the run's workflow. The branch exists only in this machine's repository.
+	// If the run's plan is a workflow, its tasks share a git branch. Create this branch, because it
+	// exists only in the repository of this machine.
 	if flow := p.Workflow; flow != nil {
 		if _, err := workspace.CreateBranch(ctx, p.Root, cmp.Or(run.Base, flow.Base), flow.Branch); err != nil {
 			return "", err

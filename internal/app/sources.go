@@ -27,36 +27,40 @@ import (
 	"gaffer/workflow"
 )
 
-// Sources makes tasks from the items of sources, for example from the issues of an issue tracker.
-// It also watches sources, and reports to each source how the tasks of its items have ended.
+// Sources makes tasks from the items of sources. A source is where work comes from, such as an
+// issue tracker, and an item is one piece of work, such as an issue. Sources also watches sources
+// for new items, and reports to each source how the tasks of its items have ended.
 type Sources struct{ app *App }
 
-// SourceRequest says which items of a source become tasks, and how.
+// SourceRequest says which items of a source (such as the issues of an issue tracker) become tasks,
+// and how.
 type SourceRequest struct {
-	From     string           // the source, such as "gh:ada/shop label:agent"
-	Plan     string           // file with the defaults of the tasks; empty means gaffer's own defaults
+	From     string           // the source of the items, such as "gh:ada/shop label:agent" for issues on GitHub
+	Plan     string           // path of a file with default settings for the tasks; empty means gaffer's own defaults
 	Dir      string           // folder that relative paths start from
-	Template string           // file with the template of the prompts; empty means the plan's template
-	Limit    int              // how many items are taken at most; 0 means the plan's limit
-	Take     plan.ItemTake    // whether items that had a task get another one
-	Report   *plan.ItemReport // what is reported to the source; nil means what the plan says
+	Template string           // path of a template for the tasks' prompts; empty means the template that the file Plan names
+	Limit    int              // maximum number of items that become tasks; 0 means the limit in the file Plan
+	Take     plan.ItemTake    // whether an item that already had a task gets another task
+	Report   *plan.ItemReport // what the source is told when a task ends; nil means what the file Plan says
 }
 
-// SourcePlan is a plan with the tasks of a source's items.
+// SourcePlan is a plan whose tasks were made from the items of a source, such as the issues of an
+// issue tracker.
 type SourcePlan struct {
 	plan.Plan
 	From  string
-	Found int               // number of open items in the source
-	Held  []engine.HeldItem // items that are left out because they have, or had, a task
-	More  int               // number of items that are left out because of the limit
+	Found int               // number of open items in the source, such as open issues
+	Held  []engine.HeldItem // items for which the plan has no task, because they have, or had, a task in a run
+	More  int               // number of items for which the plan has no task, because the maximum number of items was reached
 }
 
-// Plan reads a source and makes a plan from its items. It changes nothing.
+// Plan reads the items of a source, such as the issues of an issue tracker, and makes a plan with
+// tasks for them. It changes neither the source nor the database.
 func (s *Sources) Plan(ctx context.Context, q SourceRequest) (SourcePlan, error) {
 	return s.planIn(ctx, s.app.opts, q)
 }
 
-// planIn is like Plan, but uses the project and the settings in opts.
+// planIn is like [Sources.Plan], but uses the project and the settings in opts.
 func (s *Sources) planIn(ctx context.Context, opts Options, q SourceRequest) (SourcePlan, error) {
 	made := SourcePlan{From: q.From}
 	spec, err := source.Parse(q.From)
@@ -112,8 +116,8 @@ func (s *Sources) planIn(ctx context.Context, opts Options, q SourceRequest) (So
 }
 
 // firstTasks returns at most limit tasks of a list, in an order in which each task comes after the
-// tasks that it needs. It leaves out tasks that need a task outside of the result. If limit is 0,
-// it returns the list unchanged.
+// tasks that it needs. A task is left out if it needs another task that is not in the result. If
+// limit is 0, firstTasks returns the list unchanged.
 func firstTasks(tasks []plan.Task, limit int) (first []plan.Task) {
 	if limit == 0 {
 		return tasks
@@ -131,10 +135,11 @@ func firstTasks(tasks []plan.Task, limit int) (first []plan.Task) {
 	return first
 }
 
-// maxTemplate is the maximum size of a template, in bytes.
+// maxTemplate is the maximum size of a file with a prompt template, in bytes.
 const maxTemplate = 1 << 20
 
-// sourceTemplate reads the template of the prompts. It returns nil if there is none.
+// sourceTemplate reads the template for the prompts of the tasks. It returns nil if neither q nor
+// out names a template file.
 func sourceTemplate(q SourceRequest, out plan.Outline) (*prompt.Template, error) {
 	path := out.Template
 	if q.Template != "" {
@@ -160,8 +165,9 @@ func (o Options) inbox() *workflow.Inbox {
 	return workflow.Open(o.Config.Path("paths.workflow"), workflow.Options{Now: o.Now, LockTimeout: o.Config.Duration("lock_timeout")}).Inbox()
 }
 
-// prepareBeads makes the prompts of ledger tasks (beads) from their templates, and sets the folders
-// for the records of these tasks.
+// prepareBeads completes tasks that work on beads, which are work items of the ledger protocol. It
+// makes the tasks' prompts from templates, and sets each task's repository and the folder of the
+// ledger.
 func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	p, err := dispatch.Plan(plan.Plan{Tasks: tasks}, dispatch.Settings{}, func(name string) (prompt.Template, error) {
 		return prompt.Load(filepath.Join(o.Project.Root, "templates"), name)
@@ -175,7 +181,8 @@ func (o Options) prepareBeads(ctx context.Context, tasks []plan.Task) ([]plan.Ta
 }
 
 // optionsOf returns the options for the project at root on this machine. An empty root means this
-// project. why names the origin of root in errors, for example "the run".
+// project. The parameter why says in error messages where the path root comes from, for example
+// "the run".
 func (o Options) optionsOf(root, why string) (Options, error) {
 	if root == "" || root == o.Project.Root {
 		return o, nil
@@ -188,14 +195,16 @@ func (o Options) optionsOf(root, why string) (Options, error) {
 	return o, err
 }
 
-// itemReports returns the [source.Reports] that sends reports on ended tasks to their sources.
+// itemReports returns the [source.Reports] that sends reports on ended tasks to the sources of the
+// tasks, such as issue trackers.
 func (s *Sources) itemReports() *source.Reports {
 	return &source.Reports{
 		Engine: s.app.engine, Host: host.OS(), Now: s.app.clock(), Open: s.reportSource, PullRequest: s.pullRequest, Notice: s.app.opts.Notice,
 	}
 }
 
-// reportSource opens the source that a report is for. It uses the settings of the run's project.
+// reportSource opens the source (such as an issue tracker) to which the report r must be sent. It
+// uses the settings of the project to which the report's run belongs.
 func (s *Sources) reportSource(r engine.ItemReport) (source.Source, error) {
 	var run store.Run
 	err := s.app.store.Read(context.Background(), func(rows store.Reader) (err error) {
@@ -230,8 +239,9 @@ func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, e
 	return p.URL, err
 }
 
-// reportItems reports to the sources how the tasks of a run have ended. A report that must name a
-// pull request is sent only after the run has ended, because pull requests are opened then.
+// reportItems reports to the sources of a run's tasks, such as issue trackers, how the tasks have
+// ended. The parameter ended says whether the run has ended. If it has not, reports that must name
+// a pull request are not sent yet, because gaffer opens the pull requests at the end of the run.
 func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {
@@ -239,9 +249,10 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	}
 }
 
-// SendReports sends the unsent reports of runs on this machine that no process works on. It skips a
-// report whose last try has failed recently, unless now is set. It returns how many reports it has
-// sent, and how many could not be sent.
+// SendReports sends unsent reports on ended tasks to the sources of the tasks, such as issue
+// trackers. It sends only reports for runs on which this machine has worked, and on which no
+// process works now. If now is false, it skips reports whose last try has failed recently. It
+// returns how many reports it has sent, and how many could not be sent.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run

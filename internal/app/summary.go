@@ -13,10 +13,10 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// Summary returns the counts of runs, tasks and open questions for the status line: those of this
-// project, or of all projects if everywhere is set. It never creates a database file. It reads an
-// existing file without changing it or waiting for other processes. A database on a server is
-// opened as by [Open].
+// Summary returns the counts of runs, tasks and agents' open questions for the status line. It
+// counts those of this project, or of all projects if everywhere is set. If the database is a file,
+// Summary reads it without changing it and without waiting for other processes. It never creates
+// the file. If the database is on a database server, Summary opens it with [Open].
 func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summary, err error) {
 	database, state, err := databaseOf(opts)
 	if err != nil {
@@ -53,10 +53,11 @@ func Summary(ctx context.Context, opts Options, everywhere bool) (g fleet.Summar
 	return g, nil
 }
 
-// addQuestionsByHand adds to g the questions that belong to no run. questions are those in the
-// store. agents are the agents that the user has started by hand on this machine; they may also
-// wait for an answer in their own terminals. It leaves out the questions of agents in folders for
-// which inProject returns false.
+// addQuestionsByHand adds to g the agents' questions that belong to no run. The parameter questions
+// contains those that are in the store. The parameter agents contains the agents that the user has
+// started without gaffer on this machine. If such an agent waits for an answer in its own terminal
+// and has no question in the store, that counts as a question too. Questions of agents in folders
+// for which inProject returns false are left out.
 func addQuestionsByHand(g *fleet.Summary, questions []fleet.Question, agents []discover.Agent, inProject func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {

@@ -18,7 +18,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// TerminalService implements [server.Terminals]: it shows agents that run in tmux on this machine.
+// TerminalService implements [server.Terminals]: it shows the terminals of agents that run in tmux
+// on this machine.
 type TerminalService struct {
 	app   *App
 	views terminalview.Views
@@ -36,8 +37,8 @@ func (e *NotShownError) NotFound() bool { return true }
 func (e *NotShownError) Code() string { return "no_terminal" }
 
 // Open implements [server.Terminals]. Other programs can write the database, so Open does not trust
-// the run's row. It shows a terminal only if this machine has worked on the run, and only on
-// gaffer's own tmux servers.
+// the run's row. It shows a terminal only if a lock file shows that this machine has worked on the
+// run, and only if the terminal belongs to one of gaffer's own tmux servers.
 func (s *TerminalService) Open(ctx context.Context, by credential.Identity, run, task string, size fleet.TerminalSize) (server.Terminal, error) {
 	var row store.Run
 	var spec plan.Task
@@ -84,7 +85,8 @@ func (s *TerminalService) Open(ctx context.Context, by credential.Identity, run,
 	return view, nil
 }
 
-// elsewhere returns the error for an agent on another machine.
+// elsewhere returns the error for a task whose agent runs on another machine. The error names that
+// machine if its name is known.
 func (s *TerminalService) elsewhere(ctx context.Context, run, task string) error {
 	where := "another machine"
 	workers, err := s.app.workers(ctx)

@@ -32,7 +32,7 @@ func (e *NameTakenError) Hint() string {
 const opLockName host.Op = "take the worker's name"
 
 // lockName locks the worker's name for this process. It returns a [*NameTakenError] if another
-// process holds the lock. The kernel releases the lock if the process dies.
+// process on this machine holds the lock. The kernel releases the lock if this process dies.
 func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func (s *ServerWorker) lockName(ctx context.Context) (release func(), err error)
 	return func() { _ = lock.Unlock() }, nil // ignore the error: the kernel releases the lock when the process ends
 }
 
-// ownerOf returns the process id that file, the pid file of a worker, contains. It returns 0 if the
-// file cannot be read.
+// ownerOf reads the pid file of a worker and returns the process id in it. It returns 0 if the file
+// cannot be read.
 func ownerOf(file string) int {
 	var p host.Process
 	data, err := os.ReadFile(file)

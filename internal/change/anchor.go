@@ -15,20 +15,24 @@ import (
 	"gaffer/internal/git"
 )
 
-// Anchors returns where comments are shown in a change, in the order of comments. To find the
-// commented lines, it compares two git trees: the tree that the comment was written on, and the
-// tree of the change. It ignores the versions of the files between them. So a comment keeps its
-// place if its lines were changed and then changed back.
+// Anchors returns, for each of the comments of a review, the lines of the change c at which the
+// comment is shown. The result has the same order as the parameter comments. To find the commented
+// lines, Anchors compares two git trees: the tree that the comment was written on, and the tree of
+// the change. It ignores all versions of the files between these trees. So if lines were changed
+// and then changed back, their comment stays at them.
 //
-//   - Lines that no hunk touches keep their place, shifted by the hunks before them.
-//   - Lines of which only white space has changed keep their place too.
-//   - Lines that were moved are found by their text, unless several places fit equally well.
-//   - Otherwise the comment is outdated and is shown at the hunk that changed its lines.
+//   - Lines that no hunk touches keep their comment. Their numbers are shifted by the hunks before
+//     them.
+//   - Lines of which only white space has changed keep their comment too.
+//   - Lines that were moved are found by their text. If several places match equally well, the
+//     lines count as not found.
+//   - If the lines are not found, the comment is outdated and is shown at the hunk that changed
+//     them.
 //   - If the file is gone, is not text or is too large, the comment is outdated and belongs to the
 //     file as a whole.
 //
-// A comment may be on the old side of the diff. Then its Tree is either the tree of the change that
-// the user saw, or the commit or tree with which that change was compared.
+// A comment may be on the old side of the diff. The comment's field Tree is then either the tree of
+// the change that the user saw, or the commit or tree with which that change was compared.
 func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.Comment) ([]fleet.Anchor, error) {
 	kept, err := snapshot.List(ctx, r.repo, c.Run, c.Task)
 	if err != nil {
@@ -67,12 +71,13 @@ func (r *Reader) Anchors(ctx context.Context, c fleet.Change, comments []fleet.C
 // tracker finds lines of one tree in another tree. It caches what it has read from git.
 type tracker struct {
 	*Reader
-	lists map[[2]string]map[string]fleet.ChangeFile // changed files by their old path, for each pair of trees
+	lists map[[2]string]map[string]fleet.ChangeFile // files that differ between two trees, by their old path, for each pair of trees
 	texts map[[2]string][]string                    // lines of a file, by tree and path
 }
 
-// follow moves an anchor from oldTree to newTree. The parameter text holds the anchored lines. If
-// the repository no longer has oldTree, follow searches newTree for this text.
+// follow moves an anchor, which is the place of a review comment, from oldTree to newTree. The
+// parameter text holds the commented lines. If the repository no longer has oldTree, follow
+// searches newTree for this text.
 func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree, text string) error {
 	if oldTree == newTree {
 		return nil
@@ -147,9 +152,10 @@ func (t *tracker) follow(ctx context.Context, a *fleet.Anchor, oldTree, newTree,
 	return nil
 }
 
-// search finds the lines of an anchor by their text alone, because the repository no longer has the
-// tree on which the comment was written. to is the tree to search. If the lines are not at exactly
-// one place, the comment is outdated and belongs to the file as a whole.
+// search finds the lines of a review comment by their text alone. It is used if the repository no
+// longer has the tree on which the comment was written. The parameter to is the id of the tree to
+// search. If the text is not at exactly one place of the file, the comment is outdated and belongs
+// to the file as a whole.
 func (t *tracker) search(ctx context.Context, a *fleet.Anchor, to, text string) error {
 	first, last := a.First, a.Last
 	a.First, a.Last, a.Outdated = 0, 0, true
@@ -221,7 +227,7 @@ func isMissing(err error) bool {
 }
 
 // covers returns the first and the last old line that a hunk changes. The hunk must have no context
-// lines. If it only inserts lines after line n, covers returns n+1 and n.
+// lines. If the hunk only inserts lines after line n, covers returns the empty range from n+1 to n.
 func covers(h *gitdiff.TextFragment) (first, last int) {
 	if h.OldLines == 0 {
 		return int(h.OldPosition) + 1, int(h.OldPosition)
@@ -246,8 +252,8 @@ func shift(hunks []*gitdiff.TextFragment, first, last int) (newFirst, newLast in
 	return first + by, last + by, true
 }
 
-// nearest returns the new line number of an old line. If a hunk has changed the line, it returns
-// the first new line of that hunk, or the last one if wantLast is set.
+// nearest returns the new line number of an old line. If a hunk has changed the line, nearest
+// returns the first new line of that hunk or, if the parameter wantLast is true, the last one.
 func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 	by := 0
 	for _, h := range hunks {
@@ -264,11 +270,12 @@ func nearest(hunks []*gitdiff.TextFragment, line int, wantLast bool) int {
 	return line + by
 }
 
-// moved searches the new version of a file for the text of the old lines first to last, and returns
-// the new line number of the first one. A place counts only if a hunk has added lines there,
-// because lines elsewhere are unchanged old lines. If there are several places, the one with the
-// most equal lines around it is chosen. moved returns 0 if no single place is best. It also returns
-// 0 if the text has no letters or digits and no line around it is equal.
+// moved searches the new version of a file for the text of the old lines first to last. It returns
+// the new line number of the first of them. moved considers only places at which a hunk has added
+// lines, because all other lines of the new version are unchanged old lines. If there are several
+// places, it chooses the one with the most equal lines around it. It returns 0 in two cases:
+//   - No place is found, or several places are equally good.
+//   - The text has no letters or digits, and no line around it is equal.
 func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last int) int {
 	want := before[first-1 : last]
 	added := map[int]bool{}
@@ -307,7 +314,7 @@ func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last in
 	return best
 }
 
-// occurrences returns the indexes at which part occurs in lines.
+// occurrences returns the indexes in lines at which the lines of part begin, one after another.
 func occurrences(lines, part []string) (found []int) {
 	for at := 0; at+len(part) <= len(lines) && len(part) > 0; at++ {
 		if slices.Equal(lines[at:at+len(part)], part) {

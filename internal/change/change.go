@@ -5,7 +5,7 @@
 // An agent can edit the repository's git settings, attributes and refs. Therefore this package does
 // not compare files in the repository itself. It runs git diff-tree in an empty git folder that
 // only shares the repository's objects, see [worktree.Repo.Inspect]. There, the repository's
-// settings have no effect, and git starts no program that they name.
+// settings have no effect, and git does not start the programs that these settings name.
 package change
 
 import (
@@ -40,10 +40,10 @@ func Open(ctx context.Context, dir string) (*Reader, error) {
 	return &Reader{repo}, nil
 }
 
-// Change returns the current change of a task. It stores the files in git as a snapshot, see
-// [snapshot.ForReview], so that review comments can be moved to their new lines later. If the
-// worktree and its branch were deleted, Change returns the change of the last snapshot. task is the
-// name of the task's worktree.
+// Change returns the current change of a task. The parameter task is the name of the task's
+// worktree. Change stores the files of the worktree in git as a snapshot, see [snapshot.ForReview],
+// so that review comments can be moved to their new lines later. If the worktree and its branch
+// were deleted, Change returns the change of the last snapshot.
 func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, error) {
 	kept, err := snapshot.ForReview(ctx, r.repo, run, task)
 	if err != nil {
@@ -52,8 +52,9 @@ func (r *Reader) Change(ctx context.Context, run, task string) (fleet.Change, er
 	return r.of(ctx, run, task, kept)
 }
 
-// Attempt returns the change that a task had at the end of the attempt with this number. It returns
-// an [*AttemptError] if no snapshot was stored at the end of that attempt.
+// Attempt returns the change of a task at the end of the attempt with this number. gaffer stores
+// the files as a snapshot in git at that time. If there is no snapshot of that attempt, Attempt
+// returns an [*AttemptError].
 func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fleet.Change, error) {
 	all, err := snapshot.Attempts(ctx, r.repo, run, task)
 	if err != nil {
@@ -71,7 +72,8 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 	return r.of(ctx, run, task, kept)
 }
 
-// At returns the change of a task at the snapshot with this git tree id. It returns a
+// At returns the change of a task at one of the task's snapshots, which are stored states of the
+// worktree. The parameter tree is the id of the snapshot's git tree. At returns a
 // [*git.MissingError] if the task has no such snapshot.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
@@ -86,8 +88,9 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 	return fleet.Change{}, &git.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
-// Keeps returns nil if tree is the id of the git tree, or of the base commit, of one of the task's
-// snapshots. Otherwise it returns a [*git.MissingError].
+// Keeps checks whether a task has a snapshot, which is a stored state of the worktree, with this
+// tree. It returns nil if the parameter tree is the id of the git tree or of the base commit of one
+// of the task's snapshots. Otherwise it returns a [*git.MissingError].
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
@@ -96,8 +99,9 @@ func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	return err
 }
 
-// keptAndAttempts returns all snapshots of a task: first those for reviews, then those of attempts.
-// In each of the two groups, the latest snapshot comes first.
+// keptAndAttempts returns all snapshots of a task, which are stored states of its worktree. First
+// come the snapshots for reviews, then those of attempts. In each of the two groups, the latest
+// snapshot comes first.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
 	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
@@ -112,7 +116,8 @@ func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snaps
 }
 
 // Since returns the part of the change c that is newer than an earlier git tree: the files that
-// differ between that tree and c. A file that is also in c.Files has the same digest as there.
+// differ between that tree and c. If c.Files also has such a file, the file keeps the digest that
+// it has there.
 func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.Change, error) {
 	if err := r.checkTree(ctx, tree); err != nil {
 		return c, err
@@ -134,17 +139,18 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 	return c, nil
 }
 
-// Release deletes old snapshots that were taken for reviews of a task. It keeps the newest 20, and
-// those whose tree or base commit is in trees.
+// Release deletes old snapshots that were taken for reviews of a task. A snapshot is a stored state
+// of the task's worktree. Release keeps the newest 20. It also keeps each snapshot whose tree or
+// base commit is in the parameter trees.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
 	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
 }
 
-// AttemptError reports that the change of an attempt was not kept.
+// AttemptError reports that gaffer has stored no snapshot of the change at the end of an attempt.
 type AttemptError struct {
 	Number int
-	Kept   []int // numbers of the attempts that have a snapshot
+	Kept   []int // numbers of the task's attempts that have a snapshot
 }
 
 func (e *AttemptError) Error() string {
@@ -214,16 +220,17 @@ func isGit(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Limits of the diff of a file. A file or diff above one of the first three is not shown.
+// Limits of the diff of a file. If the file, one of its lines or its diff exceeds one of the first
+// three limits, the diff is not shown.
 const (
 	maxBlob      = 4 << 20 // maximum size of a file, in bytes
 	maxLineBytes = 20_000  // maximum length of a line, in bytes
 	maxDiffLines = 20_000  // maximum number of lines of a diff
-	maxRenames   = 1000    // git's option -l: limit of the search for renamed and edited files
+	maxRenames   = 1000    // git's option -l: limit for the number of files that git compares to find renamed and copied ones
 )
 
-// diffTree returns the git arguments for a diff-tree command with this package's options, followed
-// by args.
+// diffTree returns the arguments of a git diff-tree command with this package's options. It appends
+// the parameter args to them.
 func diffTree(args ...string) []string {
 	return append([]string{
 		"-c", "core.bigFileThreshold=" + strconv.Itoa(maxBlob), "diff-tree", "-r", "-M", "-C", "-l" + strconv.Itoa(maxRenames), "--no-ext-diff", "--no-textconv",
@@ -232,7 +239,7 @@ func diffTree(args ...string) []string {
 }
 
 // list lists the files that differ between two trees or commits, sorted by path. It is faster than
-// compare, because it does not determine the files' line counts and sizes.
+// the method compare, because it does not determine the files' line counts and sizes.
 func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", from, to)...)
 	if err != nil {
@@ -241,7 +248,8 @@ func (r *Reader) list(ctx context.Context, from, to string) ([]fleet.ChangeFile,
 	return parseList(out)
 }
 
-// compare lists the files that differ between two trees or commits, sorted by path.
+// compare lists the files that differ between two trees or commits, with their line counts, sorted
+// by path.
 func (r *Reader) compare(ctx context.Context, from, to string) ([]fleet.ChangeFile, error) {
 	out, err := r.repo.Inspect(ctx, "", diffTree("-z", "--raw", "--numstat", from, to)...)
 	if err != nil {
@@ -329,8 +337,9 @@ func parseList(out string) ([]fleet.ChangeFile, error) {
 	return files, nil
 }
 
-// markLarge sets the sizes of the files that git reports as binary. Git reports a file as binary
-// without reading it if the file is larger than maxBlob. markLarge clears Binary of such a file.
+// markLarge sets the sizes of the files that git reports as binary. Git also reports a file as
+// binary, without reading it, if the file is larger than maxBlob. Such a file may be text, so
+// markLarge sets its field Binary to false.
 func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error {
 	var ids []string
 	for _, f := range files {
@@ -351,8 +360,8 @@ func (r *Reader) markLarge(ctx context.Context, files []fleet.ChangeFile) error 
 	return nil
 }
 
-// sizes returns the sizes of blobs in bytes, by id. The result leaves out ids that are not those of
-// a blob in the repository, such as the commit of a submodule.
+// sizes returns the sizes of blobs in bytes, by id. It leaves out an id if the repository has no
+// blob with it, for example because it is the id of a submodule's commit.
 func (r *Reader) sizes(ctx context.Context, ids []string) (map[string]int64, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" })
 	if len(ids) == 0 {

@@ -16,18 +16,19 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Options select what is shown of a file.
+// Options select what is shown of a changed file.
 type Options struct {
 	Context int    // number of unchanged lines around a hunk; 0 means 3
-	From    string // id of the tree to compare with; empty means the base of the change
+	From    string // id of the tree to compare with; empty means the commit on which the change is based
 }
 
 const usualContext = 3
 
-// File returns the diff of one file of a change. path may have U+FFFD in place of bytes that are
-// not UTF-8, like a path that was read from JSON. The diff of a binary file has no hunks. If the
-// file, one of its lines or the diff is too large, the result has no hunks either, and TooLarge
-// says why. File returns a [*git.MissingError] if the change does not have the file.
+// File returns the diff of one file of a change. The parameter path may have U+FFFD in place of
+// bytes that are not UTF-8, like a path that was read from JSON. The diff of a binary file has no
+// hunks. If the file, one of its lines or the diff is too large, the result has no hunks either,
+// and its field TooLarge says why. File returns a [*git.MissingError] if the change does not have
+// the file.
 func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Options) (fleet.FileChange, error) {
 	files := c.Files
 	if o.From != "" {
@@ -77,7 +78,8 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		f.Hunks = nil
 		return f, nil
 	}
-	// If the hunks lack lines that git has counted, return an error and not an incomplete diff.
+	// If the hunks lack some of the lines that git has counted, the diff is incomplete: return an
+	// error.
 	if added != f.Added || removed != f.Removed {
 		return f, fmt.Errorf("diff of %s: git counts +%d -%d lines, and its diff has +%d -%d", found.Path, f.Added, f.Removed, added, removed)
 	}
@@ -99,11 +101,12 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 // jsonText replaces each byte of text that is not UTF-8 by U+FFFD, as a JSON decoder does.
 func jsonText(text string) string { return string([]rune(text)) }
 
-// errBinary is returned by fragments if a file is not text, so that it has no lines.
+// fragments returns errBinary if a file is not text and so has no lines.
 var errBinary = errors.New("the file is not text")
 
-// fragments returns the hunks of a file in the diff between two trees or commits. args are further
-// arguments of git diff-tree. It returns errBinary if the file is not text.
+// fragments returns the hunks of a file in the diff between two trees or commits. The parameter
+// args holds further arguments for git diff-tree. fragments returns errBinary if the file is not
+// text.
 func (r *Reader) fragments(ctx context.Context, from, to string, f fleet.ChangeFile, args ...string) ([]*gitdiff.TextFragment, error) {
 	args = append(args, "-p", from, to, "--", ":(top,literal)"+f.Path)
 	if f.From != "" {

@@ -46,7 +46,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	silent := false
 	switch stopped := ctx.Err(); {
 	case stopped != nil && err.Error() == stopped.Error():
-		// A signal has ended the command, without another error. Print nothing without --json.
+		// A signal has ended the command, and there was no other error. Print "interrupted" only
+		// with --json.
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)

@@ -18,8 +18,9 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// runDirectly runs one of the commands that gaffer or an agent program starts, such as a hook. To
-// save time, it does not build cobra's command tree. It returns ok = false for all other commands.
+// runDirectly runs the command in args if it is one that gaffer itself or an agent program, such as
+// Claude Code, starts: for example a hook. To save time, it does not build cobra's command tree.
+// For all other commands it does nothing and returns ok = false.
 func runDirectly(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":

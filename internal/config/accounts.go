@@ -31,7 +31,7 @@ type Account struct {
 	// empty path means the program's default folder.
 	Config  string
 	Env     map[string]secret.Value
-	Reserve bool // used only while the agent's accounts without Reserve are paused
+	Reserve bool // the account is used only while all accounts of the agent without Reserve are paused, for example by rate limits
 	Budget  AccountBudget
 }
 
@@ -146,8 +146,9 @@ func (c *Config) checkAccounts() error {
 	return nil
 }
 
-// text returns the account as text, for display. It hides the values of environment variables,
-// because they may be secrets. It shows values that only refer to a secret stored elsewhere.
+// text returns the account as text, for display. If the value of an environment variable only
+// refers to a secret that is stored elsewhere, text shows this reference. It hides all other values
+// of environment variables, because they may be secrets.
 func (a Account) text() string {
 	shown := yaml.MapSlice{{Key: "agent", Value: a.Agent}}
 	add := func(key string, value any, given bool) {

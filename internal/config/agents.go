@@ -57,9 +57,9 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// withoutTexts returns the definition of an agent as text, for display. It hides the values of
-// environment variables, because they may be secrets. It shows values that only refer to a secret
-// stored elsewhere.
+// withoutTexts returns the definition of an agent as text, for display. If the value of an
+// environment variable only refers to a secret that is stored elsewhere, withoutTexts shows this
+// reference. It hides all other values of environment variables, because they may be secrets.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {

@@ -22,8 +22,9 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Config holds a valid value for every key that [Names] returns. It also holds the agents, accounts
-// and watched sources of work items that the configuration files define.
+// Config holds a valid value for every key that [Names] returns. It also holds what the
+// configuration files define: agents, accounts, and watched sources. A watched source is a source
+// of work items, such as an issue tracker, that a server checks at regular intervals.
 type Config struct {
 	root   string
 	home   string // the user's home folder; "" if it is not known
@@ -37,10 +38,10 @@ type Value struct {
 	Text   string
 	Source Source
 
-	agent    *agent.Custom  // the defined agent; nil outside the section agents
-	account  *Account       // the defined account; nil outside the section accounts
-	position int            // index of the account in the section accounts
-	watched  *WatchedSource // the defined source of work items; nil outside the section sources
+	agent    *agent.Custom  // the agent that this value defines; nil outside the section "agents"
+	account  *Account       // the account that this value defines; nil outside the section "accounts"
+	position int            // index of the account in the section "accounts"
+	watched  *WatchedSource // the source of work items that this value defines; nil outside the section "sources"
 	layer    layer          // precedence of Source
 }
 
@@ -57,9 +58,10 @@ type Inputs struct {
 	Flags  []Setting // a later flag overrides an earlier one
 }
 
-// Load reads and checks all sources. A mistake in any source is an error, even if a source with
-// higher precedence sets the same key. Without this rule, the mistake would appear only when the
-// setting with higher precedence is removed.
+// Load reads and checks all sources of settings: the configuration files, environment variables and
+// flags. A mistake in any source is an error, even if a source with higher precedence sets the same
+// key. Without this rule, the mistake would appear only when the setting with higher precedence is
+// removed.
 func Load(in Inputs) (*Config, error) {
 	c := &Config{root: in.Root, home: in.Getenv("HOME"), own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
 	for _, k := range allKeys() {
@@ -78,7 +80,8 @@ func Load(in Inputs) (*Config, error) {
 	return c, nil
 }
 
-// add stores the values of layer l. It replaces values of the same or a lower layer.
+// add stores values that come from a source with the precedence l. A new value replaces the stored
+// value of the same key if the stored value has the same or a lower precedence.
 func (c *Config) add(l layer, values []Value) {
 	for _, v := range values {
 		if v.layer = l; c.values[v.Key.Name].layer <= l {
@@ -87,8 +90,12 @@ func (c *Config) add(l layer, values []Value) {
 	}
 }
 
-// Values returns the values of all settings in the order of [Keys]. After them come the settings of
-// roles that are not left at their defaults, the agents and watched sources, and the accounts.
+// Values returns these values, in this order:
+//   - the values of all settings that [Keys] returns
+//   - the settings of a team's roles, without those that have their default because no source sets
+//     them
+//   - the definitions of agents and of watched sources of work items, by name
+//   - the definitions of accounts
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -107,7 +114,8 @@ func (c *Config) Values() []Value {
 	return append(list, c.accountValues()...)
 }
 
-// Agents returns the agents that the configuration files define, by name.
+// Agents returns the agents that the configuration files define. The keys of the map are the
+// agents' names.
 func (c *Config) Agents() map[string]agent.Custom {
 	agents := map[string]agent.Custom{}
 	for name, v := range c.values {
@@ -122,10 +130,14 @@ func (c *Config) Agents() map[string]agent.Custom {
 // of agents without asking the user.
 type Program struct{ Setting, Value string }
 
-// Programs returns the settings of the project's file that make gaffer run a program or answer
-// questions without asking the user. These are the commands and environments of agents, the tests
-// of a team, and roles for which all permission requests are allowed. It leaves out settings that a
-// source with higher precedence overrides. It returns none if the project's file is the user's own.
+// Programs returns the settings of the project's file that make gaffer run a program, or answer
+// questions of agents without asking the user. These are:
+//   - the commands and environment variables of agents
+//   - the test commands of a team of agents
+//   - for each role of a team, the setting that allows all permission requests
+//
+// Programs leaves out settings that a source with higher precedence overrides. If the project's
+// file is also the user's own configuration file, Programs returns nothing.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]
@@ -177,8 +189,9 @@ func (c *Config) Duration(name string) time.Duration {
 	return d
 }
 
-// Database returns the value of a key of kind Database: an absolute path, or a PostgreSQL URL. It
-// returns "" for the database that all projects of a user share.
+// Database returns the value of a key of kind Database: an absolute path, or a PostgreSQL URL. If
+// the value is "auto", Database returns "", which means the database that all projects of a user
+// share.
 func (c *Config) Database(name string) string {
 	text := c.mustGet(name, Database)
 	switch {
@@ -242,8 +255,8 @@ func (c *Config) Money(name string) float64 {
 	return usd
 }
 
-// Clock returns the value of a key of kind Clock, in minutes after midnight. The result set is
-// false if the value is "none".
+// Clock returns the value of a key of kind Clock, in minutes after midnight. If the value is
+// "none", the second result is false.
 func (c *Config) Clock(name string) (minute int, set bool) {
 	minute, set, err := parseClock(c.mustGet(name, Clock))
 	if err != nil {
@@ -275,8 +288,8 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet returns the value of the key with this name, as text. It panics if there is no key with
-// this name and kind: that is a bug in the caller, not a mistake in a configuration file.
+// mustGet returns the value of the key with this name, as text. If there is no key with this name
+// and kind, the caller has a bug, and mustGet panics.
 func (c *Config) mustGet(name string, kind Kind) string {
 	v, ok := c.values[name]
 	if !ok || v.Key.Kind != kind {

@@ -18,13 +18,15 @@ import (
 )
 
 // EditLists changes settings that are lists in the configuration file at path. The parameter keys
-// contains the names of these settings, such as permissions.allow. The function change gets the
-// values of all settings in the file as lists, by the names of the settings. It may change the
-// lists of the settings in keys. EditLists does not change the values of other settings. It creates
-// the file if it does not exist. It returns an error if a list is written in a way that it cannot
-// change, for example as [a, b] with a comment.
+// contains the names of these settings, such as permissions.allow. EditLists calls the function
+// change with a map from the name of each setting in the file to its value as a list. The function
+// may change this map. For the settings in keys, EditLists writes the changed lists to the file.
+// For other settings, it ignores the changes. If the file does not exist, EditLists creates it.
+// EditLists returns an error if a list in the file has a form that gaffer cannot edit, for example
+// [a, b] with a comment.
 func EditLists(path string, keys []string, change func(lists map[string][]string)) error {
-	// Try this often if another program changes the file at the same time.
+	// If another program changes the file at the same time, try again, at most this many times in
+	// total.
 	const tries = 5
 	for try := 1; ; try++ {
 		err := editLists(path, keys, change)
@@ -68,8 +70,9 @@ func editLists(path string, keys []string, change func(lists map[string][]string
 	return statefile.Replace(host.OS(), path, old, data)
 }
 
-// listsIn returns the values of all settings in a file, each as a list. It leaves out empty lists.
-// A setting with a single value becomes a list with one item.
+// listsIn returns the values of all settings in data, the text of the configuration file at path,
+// each as a list. It leaves out empty lists. A setting with a single value becomes a list with one
+// item.
 func listsIn(path string, data []byte) (map[string][]string, error) {
 	values, err := parse(path, data)
 	lists := map[string][]string{}
@@ -82,9 +85,9 @@ func listsIn(path string, data []byte) (map[string][]string, error) {
 }
 
 // setList sets the list of a key in data, the text of a configuration file, and returns the new
-// text. The key has two parts, such as permissions.allow. path is used only in errors. setList
-// returns an error if the list is written in a way that it cannot change, for example as [a, b]
-// with a comment.
+// text. The key has two parts, such as permissions.allow. The parameter path is used only in
+// errors. setList returns an error if the list in data has a form that gaffer cannot edit, for
+// example [a, b] with a comment.
 func setList(path string, data []byte, key string, values []string) ([]byte, error) {
 	section, name, _ := strings.Cut(key, ".")
 	byHand := &Error{
@@ -150,9 +153,9 @@ func item(indent, value string) string {
 	return fmt.Sprintf("%s- %s\n", indent, quoted[1:len(quoted)-1])
 }
 
-// set sets the list of the key SECTION.NAME in the document. root is the parsed document. lists has
-// the values of all settings after the change, by key; set needs it to write a whole section anew.
-// set returns false if it cannot make the change.
+// set sets the list of the key SECTION.NAME in the document. It returns false if it cannot make the
+// change. The parameter root is the parsed document. The parameter lists maps each key to its list
+// after the change; set uses it if it must write a whole section again.
 func (d *document) set(root *ast.MappingNode, section, name string, values []string, lists map[string][]string) bool {
 	at := indexOf(root, section)
 	if at < 0 {
@@ -161,7 +164,7 @@ func (d *document) set(root *ast.MappingNode, section, name string, values []str
 	}
 	first, end := d.span(root, at, len(d.lines))
 	inner, _ := root.Values[at].Value.(*ast.MappingNode)
-	if inner == nil || inner.IsFlowStyle { // the section is empty, or in flow style, as {allow: [Bash]}
+	if inner == nil || inner.IsFlowStyle { // the section is empty, or in YAML's flow style, such as {allow: [Bash]}
 		if d.comments(first, end) {
 			return false
 		}
@@ -195,8 +198,9 @@ func (d *document) set(root *ast.MappingNode, section, name string, values []str
 	return true
 }
 
-// setItems makes values the items of a list. It removes all other items, and appends the values
-// that the list lacks. It returns false if an item of the list is not on a line of its own.
+// setItems changes a list in the document, so that its items are those in values. It removes all
+// other items, and appends the values that the list lacks. If an item of the list is not a single
+// value on a line of its own, setItems changes nothing and returns false.
 func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 	missing := slices.Clone(values)
 	var lines []int // index of each item's line
@@ -228,8 +232,8 @@ func (d *document) setItems(list *ast.SequenceNode, values []string) bool {
 }
 
 // span returns which lines the key-value pair m.Values[at] occupies: the index of its first line,
-// and the index of the line after its last one. end is the index of the line after the mapping m.
-// Blank lines and comments after the pair are not part of it.
+// and the index of the line after its last one. Blank lines and comments after the pair do not
+// belong to it. The parameter end is the index of the line after the mapping m.
 func (d *document) span(m *ast.MappingNode, at, end int) (first, after int) {
 	line, _ := yamldoc.Position(m.Values[at].Key.GetToken())
 	if at+1 < len(m.Values) {

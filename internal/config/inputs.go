@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/project"
 )
 
-// layer is the precedence of a source. Values of a higher layer override values of a lower layer.
+// layer is the precedence of a source of settings, such as a file or the flags. Values of a higher
+// layer override values of a lower layer.
 type layer int
 
 const (
@@ -57,8 +58,9 @@ func fromEnv(in Inputs) ([]Value, error) {
 }
 
 // fromProject returns the settings in the project's file. It returns an error if the file sets a
-// key that only the user may set: a cloned project must not choose which programs run, or where
-// data is sent. All keys are allowed if the project's file is also the user's file.
+// key that only the user may set. Without this check, a project from somebody else could, for
+// example, send data elsewhere or allow what agents ask permission for. If the project's file is
+// also the user's own configuration file, all keys are allowed.
 func fromProject(in Inputs) ([]Value, error) {
 	path := filepath.Join(in.Root, project.ConfigFile)
 	values, err := readFile(path)

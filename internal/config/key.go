@@ -15,16 +15,16 @@ type Key struct {
 	Flag    string
 	Doc     string // description in one line, without a full stop
 	Example string
-	// Choices are the allowed values of a Choice, or the allowed items of a List. If it is empty, a
-	// List may have any items.
+	// Choices are the allowed values of a key of kind Choice, or the allowed items of a key of kind
+	// List. If Choices is empty, a List may have any items.
 	Choices []string
 	// Own means that a project's file must not set the key. Otherwise a project from somebody else
 	// could run programs, send data elsewhere, or answer questions for the user.
 	Own   bool
-	Min   int // minimum value of a Number
+	Min   int // minimum of a value of kind Number
 	Max   int
-	Least time.Duration // minimum value of a Duration
-	Most  time.Duration // maximum value of a Duration; 0 means no maximum
+	Least time.Duration // minimum of a value of kind Duration
+	Most  time.Duration // maximum of a value of kind Duration; 0 means no maximum
 }
 
 // keys lists all settings, except those of a team's roles (see [RoleKeys]).

@@ -25,7 +25,7 @@ const (
 	Duration             // for example 500ms, 30s or 2m
 	Choice               // one of the values that the key allows
 	Database             // path of a file, a PostgreSQL URL, or "auto"
-	Number               // a whole number in the range of the key
+	Number               // a whole number in the range that the key allows
 	Text                 // any text of one line
 	List                 // a JSON list of strings, or a single string
 	Server               // addresses of coordinators, separated by commas; "none" or empty means no server
@@ -168,8 +168,9 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// withoutPassword returns a URL for an error message. A URL without a scheme, such as
-// USER:PASSWORD@HOST, is not parsed as one with a password, so nothing before its @ is shown.
+// withoutPassword returns the text of a URL for an error message, without its password. If the URL
+// has no scheme, as in USER:PASSWORD@HOST, the package url does not recognize the password. Then
+// withoutPassword leaves out everything before the last @.
 func withoutPassword(u *url.URL) string {
 	text := u.Redacted()
 	if at := strings.LastIndex(text, "@"); at >= 0 && u.User == nil {
@@ -219,8 +220,8 @@ func parseMoney(text string) (float64, error) {
 	return usd, nil
 }
 
-// parseClock parses a time of the day. It returns the minutes after midnight. The result set is
-// false if text is "none".
+// parseClock parses a time of the day. It returns the minutes after midnight. If text is "none",
+// the second result is false.
 func parseClock(text string) (minute int, set bool, err error) {
 	if text == none {
 		return 0, false, nil

@@ -12,18 +12,18 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rolesKey is the name of the section that configures the roles of a team. It has one section
-// for each role, with the keys that [RoleKeys] returns.
+// rolesKey is the name of the section that configures the roles in a team of agents, such as
+// developer. It has one section for each role, with the keys that [RoleKeys] returns.
 const rolesKey = "team.roles"
 
-// TeamRoles returns the names of a team's roles, as the team protocol spells them.
+// TeamRoles returns the names of the roles in a team of agents, as the team protocol spells them.
 func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tech_lead"} }
 
-// Role holds the settings of one role of a team.
+// Role holds the settings of one role in a team of agents.
 type Role struct {
 	Agent        string
 	Model        string // name of the model; empty means the agent's default
-	Stronger     string // model after the team has asked for a stronger one; empty means Model
+	Stronger     string // name of the model after the team has asked for a stronger one; empty means that Model is used further
 	Template     string // name of the folder below templates/ that has the role's prompt templates
 	Timeout      time.Duration
 	StallTimeout time.Duration
@@ -32,7 +32,7 @@ type Role struct {
 	Labels       []string
 }
 
-// roleTimeouts holds the default limit for the working time of one attempt, by role.
+// roleTimeouts maps each role to the default limit for the working time of one attempt.
 var roleTimeouts = map[string]string{"pm": "30m", "developer": "2h", "qa_expert": "1h", "tech_lead": "1h"}
 
 // RoleKeys returns the keys that configure the given role of a team.
@@ -75,8 +75,8 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// Ignore the model if a source with higher precedence sets the agent. The model was chosen for
-	// another agent, and this agent may not know it.
+	// Ignore the model if it comes from a source with lower precedence than the agent. Such a model
+	// was chosen for another agent, and this agent may not know it.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}
@@ -86,9 +86,9 @@ func (c *Config) Role(role string) Role {
 	return r
 }
 
-// WithRoles returns a copy of the configuration to which it adds the settings of roles in the file
-// at path. The file has the same format as the section team.roles. Its settings override those from
-// all other sources except flags.
+// WithRoles returns a copy of the configuration with the additional settings of roles that the file
+// at path contains. The file has the same format as the section team.roles. Its settings override
+// those from all other sources except flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {

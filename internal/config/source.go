@@ -23,8 +23,8 @@ func (s Source) String() string {
 	return "default"
 }
 
-// place returns the source in the form in which it begins an error message. It includes the column,
-// which String leaves out.
+// place returns the text for the source at the beginning of an error message, for example
+// "gaffer.yaml:3:5" for line 3, column 5. Unlike String, it includes the column.
 func (s Source) place() string {
 	switch {
 	case s.File == "":

@@ -21,8 +21,8 @@ const sourcesKey = "sources"
 // WatchedSource is a source of work items, such as an issue tracker, that a server checks at
 // regular intervals, to start runs for new items.
 type WatchedSource struct {
-	// From says where the items are. For example, "gh:ada/shop label:agent" means the issues of the
-	// GitHub repository ada/shop with the label agent.
+	// From says where the work items are. For example, "gh:ada/shop label:agent" means the issues
+	// of the GitHub repository ada/shop with the label "agent".
 	From string
 	// Plan is the path of a plan file with defaults for the tasks. A relative path starts at the
 	// project's folder. Plan is empty if there is no such file.
@@ -31,7 +31,7 @@ type WatchedSource struct {
 	// own project.
 	Project string
 	Every   time.Duration // interval between two checks of the source
-	Limit   int           // maximum number of items in one run; 0 means the limit in the plan
+	Limit   int           // maximum number of work items in one run; 0 means the limit in the plan
 }
 
 // The default and the minimum of [WatchedSource.Every].
@@ -42,7 +42,8 @@ const (
 
 var sourceName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,59}$`)
 
-// Sources returns the watched sources that the user's file defines, by name.
+// Sources returns the watched sources of work items that the user's file defines. The keys of the
+// map are their names.
 func (c *Config) Sources() map[string]WatchedSource {
 	all := map[string]WatchedSource{}
 	for name, v := range c.values {
@@ -53,7 +54,7 @@ func (c *Config) Sources() map[string]WatchedSource {
 	return all
 }
 
-// sources reads the watched sources from n, the YAML value of the section "sources".
+// sources reads the watched sources of work items from n, the YAML value of the section "sources".
 func (r *reader) sources(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil

@@ -54,8 +54,9 @@ func AgentOfAttempt(spec plan.Task, fallback string) (agent, model string) {
 	return AgentOf(spec), spec.Model
 }
 
-// chainName returns the name of the [store.Account] row for tasks that have fallbacks. agents are
-// the task's own agent and its fallbacks, in the order in which they are tried.
+// chainName returns the name of the [store.Account] row for tasks that have fallback agents. The
+// parameter agents contains the task's own agent and its fallbacks, in the order in which they are
+// tried.
 func chainName(agents []string) string { return strings.Join(agents, " > ") }
 
 // pool is a set of accounts of agents, and says which of them are paused. It has the accounts of
@@ -66,7 +67,7 @@ type pool struct {
 	// uses its own account.
 	accounts func(agent string) []WorkerAccount
 	allows   func(agent string) bool // reports whether the worker runs this agent
-	chains   bool                    // whether the worker can use fallbacks
+	chains   bool                    // whether the worker can use the fallback agents of a task
 }
 
 // sharedPool returns the accounts of all workers together, as rememberPool has stored them.
@@ -106,11 +107,11 @@ func workerPool(r Claim, shared *pool) *pool {
 
 func (p *pool) paused(account string) bool { return !p.rows[account].Until.IsZero() }
 
-// free returns the accounts of an agent that are not paused, in the order of the pool. The argument
-// as is the name of the agent or, if the agent is a fallback, the fallback as written in the plan,
-// such as claude:haiku. An account has separate pauses for each of these names. If the pool has no
-// account of the agent, the agent's program uses its own account. free returns it with an empty
-// name if it is not paused.
+// free returns the accounts of an agent that are not paused, in the order of the pool. The
+// parameter "as" is the name of the agent. For a fallback agent, it is the fallback as written in
+// the plan, such as claude:haiku. An account has separate pauses for each of these names. If the
+// pool has no account of the agent, the agent's program uses its own account. If that account is
+// not paused, free returns it with an empty name.
 func (p *pool) free(agent, as string) (list []WorkerAccount) {
 	all := p.accounts(agent)
 	if len(all) == 0 {
@@ -130,11 +131,12 @@ type use struct {
 	accounts []WorkerAccount // the agent's accounts that are not paused, in the order of the pool
 }
 
-// choose chooses the agent for the next attempt at a task. agents are the task's own agent and its
-// fallbacks, in order of preference. choose returns the first agent that the worker runs and that
-// has a free account, with all its free accounts. A worker that cannot use fallbacks gets only the
-// task's own agent. ok is false if there is no such agent. ok is also false if an earlier agent in
-// the list, which the worker does not run, has a free account in shared: then another worker can
+// choose chooses the agent for the next attempt at a task. The parameter agents contains the task's
+// own agent and its fallbacks, in order of preference. choose returns the first agent that the
+// worker runs and that has an account that is not paused, with all such accounts. A worker that
+// cannot use fallbacks gets only the task's own agent. ok is false in two cases. First, there is no
+// such agent. Second, the worker does not run an earlier agent in the list, but shared (the
+// accounts of all workers) has an account of that agent that is not paused. Another worker can then
 // start the task with that agent.
 func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	for i, name := range agents {
@@ -155,8 +157,9 @@ func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	return u, false
 }
 
-// blocked returns the names of the [store.Account] rows whose tasks cannot start with the accounts
-// of this pool.
+// blocked returns names of [store.Account] rows. Tasks that have one of these names in their field
+// Account cannot start with the accounts of this pool. The parameter shared contains the accounts
+// of all workers (see choose).
 func (p *pool) blocked(shared *pool) (names []string) {
 	known := map[string]bool{}
 	add := func(name string, agents []string) {
@@ -181,8 +184,8 @@ func (p *pool) blocked(shared *pool) (names []string) {
 	return names
 }
 
-// chainNames returns the names of the [store.Account] rows for tasks with fallbacks (see
-// chainName), without the names in blocked.
+// chainNames returns the names of the [store.Account] rows for tasks with fallback agents (see
+// chainName). It leaves out the names in the parameter blocked.
 func (p *pool) chainNames(blocked []string) (names []string) {
 	for name, row := range p.rows {
 		if len(row.Chain) > 0 && !slices.Contains(blocked, name) {
@@ -194,8 +197,8 @@ func (p *pool) chainNames(blocked []string) (names []string) {
 }
 
 // pickAccount returns the name of the account for a new attempt. It prefers accounts without
-// Reserve, then accounts with fewer running attempts, then accounts that come first in free. The
-// caller must pass a non-empty free.
+// Reserve, then accounts with fewer running attempts, then accounts that come first in the slice
+// free. This slice must not be empty.
 func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 	if len(free) == 1 {
 		return free[0].Name, nil
@@ -222,9 +225,9 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 
 // rememberPool stores the names of a worker's accounts, by agent, so that the engine knows when all
 // accounts of an agent are paused. The empty name means the account that the agent's program uses
-// by itself. If replace is true, the worker's accounts of an agent replace the stored ones. If not,
-// they are added. If a stored list changes, tasks that can now start become ready, and changed is
-// true.
+// by itself. If replace is true, the worker's accounts of an agent replace the stored accounts of
+// that agent. If not, they are added to them. If a stored list changes, rememberPool makes those
+// tasks ready that can now start, and changed is true.
 func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
@@ -234,8 +237,9 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	// If other workers have accounts of an agent and this worker has none, add the empty name: on
-	// this worker, the agent's program uses its own account.
+	// Other workers may have accounts of an agent for which this worker has none. On this worker,
+	// the agent's program then uses its own account. So add the empty name, which stands for that
+	// account, to the agent's accounts.
 	for _, row := range stored.rows {
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {
@@ -263,8 +267,9 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 	return true, c.states.makeAllReady()
 }
 
-// rememberChain stores the [store.Account] row for tasks with fallbacks. agents are the tasks' own
-// agent and its fallbacks. rememberChain does nothing if the store already has the row.
+// rememberChain stores the [store.Account] row for tasks with fallback agents. The parameter agents
+// contains the tasks' own agent and its fallbacks. rememberChain does nothing if the store already
+// has the row.
 func (s *submissions) rememberChain(agents []string) error {
 	name := chainName(agents)
 	if _, err := s.Account(name); !errors.Is(err, store.ErrNotFound) {

@@ -25,10 +25,10 @@ const maxPause = 8 * 24 * time.Hour
 // tried again, because the user may have repaired the login.
 const refusedLoginPause = time.Hour
 
-// pauseAccount prevents attempts from using an account before end. If end has passed or is zero, it
-// pauses the account for a minute. reason is the failure class that has caused the pause. In runs
-// with a limit on parallel tasks, ready tasks that cannot start because of the pause go back to
-// waiting, and tasks of other agents become ready instead.
+// pauseAccount prevents attempts from using an account until the time end, but for at most
+// maxPause. If end has passed or is zero, it pauses the account for a minute. reason is the failure
+// class that has caused the pause. In runs with a limit on parallel tasks, ready tasks that cannot
+// start because of the pause go back to waiting, and tasks of other agents become ready instead.
 func (l *rateLimits) pauseAccount(account string, end time.Time, reason failure.Class) error {
 	paused, err := l.Account(account)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -41,21 +41,21 @@ const Removed = math.MaxInt64 / 4
 // budgets computes what attempts may spend, and counts what they have spent.
 type budgets struct{ *txContext }
 
-// scope is one of the limits that apply to an attempt.
+// scope is one of the limits that apply to an attempt, such as the budget of its run.
 type scope struct {
 	name string // name for the user, such as "the day's budget"
 	// id identifies the limit, such as "run ID". For a limit of a day or month, it is the
 	// [SpendingID].
 	id    string
 	limit store.Amount // zero means no limit
-	// others is what has been spent or is reserved within this limit, without what the attempt
-	// itself has spent.
+	// others is what has been spent or is reserved within this limit. It does not include what was
+	// spent by the attempt to which the limit applies.
 	others store.Amount
 	until  time.Time // when the limit's day or month ends; zero for a limit without a period
 }
 
-// spent reports whether the scope's limit is reached. own is what the attempt itself has spent. The
-// result is false if the scope has no limit.
+// spent reports whether the limit s is reached. own is what the attempt to which the limit applies
+// has spent itself. If s.limit is zero, there is no limit, and the result is false.
 func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s.limit) }
 
 // text returns a text for the user which says that the limit is reached, such as "the day's budget
@@ -126,8 +126,8 @@ func (b *budgets) uncountLive(a store.Attempt, t store.Task, run store.Run) erro
 	if !run.Budget.Limits() {
 		return nil
 	}
-	// If this was the last running attempt of the run, delete the sum, even if it would not become
-	// zero.
+	// If this was the last running attempt of the run, delete the stored sum of the run's running
+	// attempts, even if subtracting this attempt's cost would not make it zero.
 	if run.Active <= 1 {
 		live, err := b.spending(runSpendingID(run.ID))
 		if err != nil || live == (store.Amount{}) {
@@ -158,9 +158,9 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
-// limitOf returns what an attempt may spend in total: the smallest amount that others have left of
-// any limit, for money and for tokens separately. If they have left nothing, it is 1 (a millionth
-// of a dollar, or one token), because zero would mean no limit.
+// limitOf returns what an attempt may spend in total, for money and for tokens separately. For each
+// limit, it subtracts what others have spent or reserved. The result is the smallest difference. It
+// is at least 1 (a millionth of a dollar, or one token), because zero would mean no limit.
 func limitOf(scopes []scope) (limit store.Amount) {
 	least := func(now, most, others int64) int64 {
 		if most <= 0 {

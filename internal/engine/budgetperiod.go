@@ -24,9 +24,9 @@ type PeriodLimits struct{ Day, Month store.Amount }
 // paused while the limit is reached. See also [fleet.Lane].
 const BudgetLane = fleet.BudgetLane
 
-// SpendingKind is the kind of the store items that contain sums of what attempts have spent. There
-// are items for days and months, for all accounts together and for each of the user's accounts (see
-// [SpendingID]). There are also items for runs that have a budget.
+// SpendingKind is the Kind of the [store.Item] rows that contain sums of what attempts have spent.
+// There are rows for days and months, for all accounts together and for each of the user's accounts
+// (see [SpendingID]). There are also rows for runs that have a budget.
 const SpendingKind = "spending"
 
 // Spending is the data of a store item of kind [SpendingKind].
@@ -235,9 +235,9 @@ func pausedByLimit(a store.Account) bool {
 	return !a.Until.IsZero()
 }
 
-// setLane pauses the [store.Account] row with this name until the end of the scope's period. If
-// paused is false, it ends the pause of the row instead. If the row already has this state, setLane
-// stores nothing and appends no event.
+// setLane pauses the [store.Account] row with this name until s.until, which is the end of the day
+// or month of the limit s. If paused is false, it ends the pause of the row instead. If the row
+// already has this state, setLane stores nothing and appends no event.
 func (b *budgets) setLane(name string, s scope, paused bool) error {
 	was, err := b.Account(name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -261,8 +261,9 @@ func (b *budgets) setLane(name string, s scope, paused bool) error {
 }
 
 // waitsForPeriod reports whether a task that was stopped at a limit can continue when the current
-// day or month ends. That is so if the user's limit for the day or the month is reached, but the
-// budgets of the task and its run are not. a is the attempt that was stopped.
+// day or month ends. That is so if a limit of the user for the day or the month is reached (for all
+// accounts, or for the account of the attempt), but the budgets of the task and its run are not. a
+// is the attempt that was stopped.
 func (b *budgets) waitsForPeriod(run store.Run, t store.Task, a store.Attempt) (bool, error) {
 	may, err := b.mayStartNow(run, t)
 	if err != nil || !may {

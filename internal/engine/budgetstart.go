@@ -54,8 +54,8 @@ func reserveOf(t store.Task) store.Amount {
 	return store.Amount{MicroUSD: left(t.Reserve.MicroUSD, t.Spent.MicroUSD), Tokens: left(t.Reserve.Tokens, t.Spent.Tokens)}
 }
 
-// withinBudget reports whether enough of a run's budget is left to reserve another amount, more,
-// for an attempt.
+// withinBudget reports whether enough of a run's budget is left to reserve the amount in the
+// parameter more for another attempt.
 func withinBudget(run store.Run, more store.Amount) bool {
 	total := run.Spent.Add(run.Reserved).Add(more)
 	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&

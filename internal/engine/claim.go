@@ -72,8 +72,8 @@ type claims struct {
 	budgets     *budgets
 }
 
-// withLease sets a.Lease to the time that is left of the attempt's lease now, and returns a. If a
-// is nil, it returns nil. The time must be computed again when a reply is repeated.
+// withLease sets a.Lease to the time from now until the attempt's lease ends, and returns a. If a
+// is nil, it returns nil. When a stored reply is sent again, this time must be computed again.
 func (c *claims) withLease(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
@@ -253,8 +253,9 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 // startAttempt returns errNoBudget. It has then set the task to failed or made it wait, so that the
 // next query does not return the task again.
 func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, error) {
-	// Make all lookups before checking their errors. On a remote database, each lookup fails at
-	// first, and one round trip then loads all rows (see [store.Loader]).
+	// Make all lookups before checking their errors. On a remote database, the lookup of a row that
+	// is not loaded yet returns an error. All these rows are then loaded in one round trip, and the
+	// request runs again (see [store.Loader]).
 	account, errAccount := c.pickAccount(with.accounts)
 	run, errRun := c.run(t.Run)
 	before, errBefore := c.previousAttempt(t)
@@ -305,7 +306,7 @@ func (c *claims) startAttempt(t store.Task, r Claim, with use) (Assignment, erro
 	if before != nil && before.Worker == r.Worker && !t.NewConversation && agentOfAttempt(*before, t) == agentOfAttempt(a, t) {
 		a.SpentEarlier = before.SpentEarlier.Add(before.Spent)
 		// Set Thread, the id of the conversation, now. If the agent never starts, it cannot report
-		// the id.
+		// the id, and later attempts could not continue the conversation.
 		a.Thread = before.Thread
 	}
 	a.HasMessages, t.EndedAs = len(given.Messages) > 0, ""

@@ -131,9 +131,10 @@ func (e *finishes) hasOtherLogin(a store.Attempt, t store.Task) (bool, error) {
 // endAttempt ends an attempt, decides whether its task is retried, and updates the task and its
 // run.
 func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) (FinishResult, error) {
-	// Make all lookups before checking their errors. On a remote database, each lookup fails at
-	// first, and one round trip then loads all rows (see [store.Loader]). The dependents are needed
-	// later, by statusChanged.
+	// Make all lookups before checking their errors. On a remote database, the lookup of a row that
+	// is not loaded yet returns an error. All these rows are then loaded in one round trip, and the
+	// request runs again (see [store.Loader]). The dependents are needed later, by the method
+	// statusChanged.
 	t, errTask := e.task(a.Key())
 	run, errRun := e.run(a.Run)
 	_, errDependents := e.Dependents(a.Key())
@@ -206,10 +207,10 @@ func (e *finishes) endAttempt(a store.Attempt, class failure.Class, final bool) 
 	return o, e.propagation.statusChanged(t)
 }
 
-// decide decides what happens to the task of an attempt that has ended with this class. A task that
-// would fail is queued again if it can continue with another login, or if it can continue when the
-// day or month of the user's spending limit ends. If final is set, the worker knows that no other
-// attempt can succeed, so the task fails instead of being queued again.
+// decide decides what happens to the task of an attempt that has ended with this failure class. A
+// task that would fail is queued again if it can continue with another login, or if it can continue
+// when the day or month of the user's spending limit ends. If final is set, the worker knows that
+// no other attempt can succeed, so the task fails instead of being queued again.
 func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class failure.Class, final bool) (v decision, err error) {
 	v = decideNext(class, a.StopReason, t, e.opts.Rand())
 	continues := false
@@ -229,10 +230,10 @@ func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class fa
 	return v, err
 }
 
-// decideForMessages returns the decision to queue a task again if v would end the task while the
-// user's messages still wait for its agent. In this case, it stores in t.EndedAs how the task would
-// have ended, and allows at least one more attempt. It returns v unchanged if no message needs
-// another attempt, or if the budgets do not allow one.
+// decideForMessages returns the decision to queue a task again if the decision v would end the task
+// while the user's messages still wait for its agent. In this case, it stores in t.EndedAs how the
+// task would have ended, and allows at least one more attempt. It returns v unchanged if no message
+// needs another attempt, or if the budgets do not allow one.
 func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task, run store.Run, class failure.Class) (decision, error) {
 	another, err := e.messages.needsAttempt(*t, class)
 	if err != nil || !another {
@@ -309,8 +310,8 @@ func (e *finishes) release(worker string, held []HeldAttempt) error {
 }
 
 // expireAttempts ends attempts whose worker has stopped sending heartbeats, and asks workers to end
-// attempts past their deadline. It returns how many attempts it has handled. reachableSince has the
-// same meaning as in [Engine.Sweep].
+// attempts that have exceeded their task's timeout. It returns how many attempts it has handled.
+// reachableSince is the time since which workers could reach this process (see [Engine.Sweep]).
 func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err error) {
 	due, err := e.DueAttempts(e.now, sweepAtOnce)
 	if err != nil {
@@ -327,7 +328,7 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 		switch {
 		case silent && e.now.Before(until):
 			// The worker may have been unable to reach this process, so extend the lease. If the
-			// deadline has passed too, the next call of expireAttempts handles that.
+			// attempt's deadline has passed too, the next call of expireAttempts handles that.
 			a.Lease = until
 			e.PutAttempt(a)
 		case silent:
@@ -335,8 +336,8 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 			_, err = e.endAttempt(a, failure.Lost, false)
 		default:
 			a.StopReason = cmp.Or(a.StopReason, string(failure.TimedOut))
-			// StopReason asks the worker to end the attempt. Clear the deadline, so that the next
-			// call of expireAttempts does not handle this attempt again.
+			// StopReason asks the worker to end the attempt. Clear the attempt's deadline, so that
+			// the next call of expireAttempts does not handle this attempt again.
 			a.Deadline = time.Time{}
 			e.PutAttempt(a)
 			err = e.attemptEvent("attempt.stopping", a, "its deadline has passed")

@@ -29,9 +29,9 @@ func IdempotencyRecordRun(p store.IdempotencyRecord) (run string, bound bool) {
 	return "", false
 }
 
-// once makes an operation idempotent. The first call with a key runs fn and stores its answer,
-// unless the answer's JSON is null. Later calls with the same key return the stored answer and do
-// not run fn. If key is empty, fn always runs.
+// once makes an operation idempotent. The first call with a key runs fn and stores its answer.
+// Later calls with the same key return the stored answer and do not run fn. An answer whose JSON is
+// null is not stored. If key is empty, fn always runs.
 func once[A any](c *txContext, operation, key string, fn func() (A, error)) (A, error) {
 	if key == "" {
 		return fn()

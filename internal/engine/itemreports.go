@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ItemReportKind is the kind of store items that hold an [ItemReport]. The parent of a report that
-// was sent is the id of its run. Reports that are not sent yet have no parent, so that one query
-// finds the unsent reports of all runs.
+// ItemReportKind is the Kind of the [store.Item] rows that hold an [ItemReport]. If the report was
+// sent, the Parent of the row is the id of its run. If it was not sent yet, the Parent is empty, so
+// that one query finds the unsent reports of all runs.
 const ItemReportKind = "item-report"
 
 // ItemReport says what gaffer must tell a source of tasks, such as an issue tracker, about the end
@@ -26,7 +26,7 @@ type ItemReport struct {
 	store.TaskKey
 	Item plan.SourceItem `json:"item"`
 	// Number is 1 for the first end of the task. It increases if the task ends again after the
-	// source may have received the previous report.
+	// source (such as an issue tracker) may have received the previous report.
 	Number  int          `json:"number"`
 	Status  store.Status `json:"status"`
 	Attempt string       `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
@@ -45,9 +45,10 @@ func itemReportKey(key store.TaskKey) store.ItemKey {
 	return store.ItemKey{Kind: ItemReportKind, ID: TaskItemID(key)}
 }
 
-// recordEnd stores a report about the end of a task. It does nothing if the task was made from no
-// item, or if the plan wants no report for the item. It also does nothing for a candidate, which is
-// one of several tasks that do the same work.
+// recordEnd stores a report about the end of a task, for the source from which the task was made,
+// such as an issue tracker. It does nothing if the task was made from no item of a source, or if
+// the plan wants no report for the item. It also does nothing for a candidate, which is one of
+// several tasks that do the same work.
 func (i *items) recordEnd(t store.Task, why string) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
@@ -58,13 +59,15 @@ func (i *items) recordEnd(t store.Task, why string) error {
 		return err
 	}
 	// If the last attempt and the status are those of the stored report, this end of the task is
-	// already recorded. The task was then queued again for a message that was withdrawn.
+	// already recorded. This happens if the task was queued again for a user's message, and the
+	// user withdrew the message before a new attempt started.
 	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
 		return nil
 	}
 	number := r.Number
-	// If this is the first report, or the source may have received the previous one, use a new
-	// number. If not, replace the previous report, which no process has tried to send.
+	// If this is the first report, or the source (such as an issue tracker) may have received the
+	// previous one, use a new number. If not, replace the previous report, which no process has
+	// tried to send.
 	if r.Tries > 0 || number == 0 {
 		number++
 	}
@@ -103,8 +106,8 @@ func (i *items) putReport(r ItemReport) error {
 	return nil
 }
 
-// ItemReports returns the reports that are not sent yet: those of a run, or of all runs if run is
-// empty.
+// ItemReports returns the reports about ended tasks that were not sent to their source (such as an
+// issue tracker) yet: those of a run, or of all runs if run is empty.
 func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport, err error) {
 	err = e.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -123,10 +126,11 @@ func (e *Engine) ItemReports(ctx context.Context, run string) (list []ItemReport
 	return list, err
 }
 
-// ClaimItemReport claims a report for a process, which sender describes. This process must then
-// send the report to the source, and call FinishItemReport. gone must report whether the process of
-// an earlier claim has ended. If now is true, the pause after a failed try is ignored. ok is false
-// if there is nothing to send at the moment: there is no report, it was sent, another process is
+// ClaimItemReport claims the report about the end of a task for a process, which the parameter
+// sender describes. This process must then send the report to the task's source, such as an issue
+// tracker, and call FinishItemReport. The function gone must report whether the process of an
+// earlier claim has ended. If now is true, the pause after a failed try is ignored. ok is false if
+// there is nothing to send at the moment: there is no report, it was sent, another process is
 // sending it, its next try is not due, or its task was queued again. If the task was deleted,
 // ClaimItemReport deletes the report.
 func (e *Engine) ClaimItemReport(ctx context.Context, key store.TaskKey, sender json.RawMessage, now bool, gone func(sender json.RawMessage, since time.Time) bool) (r ItemReport, ok bool, err error) {
@@ -161,9 +165,10 @@ const (
 	maxReportPause = time.Hour
 )
 
-// FinishItemReport records that the source has received the report or, if problem is not empty, why
-// the try has failed. It does nothing if, since the claim, the task has ended again or another
-// process has claimed the report.
+// FinishItemReport records the result of a try to send a report to a source, such as an issue
+// tracker. If problem is empty, the source has received the report. If not, problem says why the
+// try has failed. FinishItemReport does nothing if, since the claim, the task has ended again or
+// another process has claimed the report.
 func (e *Engine) FinishItemReport(ctx context.Context, claimed ItemReport, problem string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		r, err := tx.items.report(claimed.TaskKey)

@@ -48,20 +48,20 @@ func (e *ItemsHeldError) Conflict() bool { return true }
 // tasks that do the same work, do not count.
 type items struct{ *txContext }
 
-// itemKey returns the key of the idempotency record that stores which task was queued for an item
-// last.
+// itemKey returns the key of the idempotency record that stores which task was queued last for an
+// item of a source, such as an issue of an issue tracker.
 func itemKey(i plan.SourceItem) string { return "item " + i.Source + " " + i.ID }
 
 // holderReader has the methods of [store.Reader] that find the task that was queued last for an
-// item. Both a transaction and a reader implement it.
+// item, such as an issue. Both a transaction and a reader implement it.
 type holderReader interface {
 	IdempotencyRecord(key string) (store.IdempotencyRecord, error)
 	Task(key store.TaskKey) (store.Task, error)
 }
 
-// holderOf returns the task that was queued last for an item, or for a bead (a work item of the
-// ledger protocol). key is the key of the idempotency record that stores this task's key. If there
-// is no such task, the error is [store.ErrNotFound].
+// holderOf returns the task that was queued last for an item (such as an issue), or for a bead (a
+// work item of the ledger protocol). key is the key of the idempotency record that stores this
+// task's key. If there is no such task, the error is [store.ErrNotFound].
 func holderOf(r holderReader, key string) (t store.Task, err error) {
 	p, err := r.IdempotencyRecord(key)
 	if err != nil {
@@ -74,7 +74,8 @@ func holderOf(r holderReader, key string) (t store.Task, err error) {
 	return r.Task(by)
 }
 
-// HeldItems returns the items in the tasks of a new plan for which no new task may be created now.
+// HeldItems returns the items, such as issues, for which the tasks of a new plan were made, but for
+// which no new task may be created now.
 func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	for _, t := range tasks {
 		if t.Item.ID == "" || t.Candidate != "" {
@@ -103,8 +104,8 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	return held, nil
 }
 
-// mayNotTake reports whether no new task may be created for an item. status is the status of the
-// item's last task. The parameter take says for which items the plan wants tasks.
+// mayNotTake reports whether no new task may be created for an item, such as an issue. status is
+// the status of the item's last task. The parameter take says for which items the plan wants tasks.
 func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	switch {
 	case !status.Final():
@@ -115,8 +116,9 @@ func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	return take == plan.TakeNew
 }
 
-// take records that a new task was created for its item. It does nothing for a candidate: its item
-// belongs to the task that picks one of the candidates.
+// take records that a new task was created for its item, such as an issue. It does nothing for a
+// candidate, which is one of several tasks that do the same work: its item belongs to the task that
+// picks one of the candidates.
 func (i *items) take(run string, t plan.Task) error {
 	if t.Item.ID == "" || t.Candidate != "" {
 		return nil
@@ -133,9 +135,10 @@ func (i *items) setHolder(item plan.SourceItem, key store.TaskKey) error {
 	return nil
 }
 
-// holdAgain records that an ended task, which is queued again, works on its item again. It returns
-// an [*ItemsHeldError] if another unfinished task works on the item. It does nothing if the task
-// has no item or is a candidate.
+// holdAgain records that an ended task, which is queued again, works on its item (such as an issue)
+// again. It returns an [*ItemsHeldError] if another unfinished task works on the item. It does
+// nothing if the task has no item, or is a candidate, which is one of several tasks that do the
+// same work.
 func (i *items) holdAgain(t store.Task) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.ID == "" || spec.Candidate != "" {
@@ -153,8 +156,8 @@ func (i *items) holdAgain(t store.Task) error {
 	return i.setHolder(spec.Item, t.TaskKey)
 }
 
-// itemSpec returns the decoded spec of t if t was made from an item, and a zero spec if not. To
-// save time, it decodes only specs whose JSON contains an item.
+// itemSpec returns the decoded spec of t if t was made from an item, such as an issue, and a zero
+// spec if not. To save time, it decodes only specs whose JSON contains an item.
 func itemSpec(t store.Task) (plan.Task, error) {
 	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
 		return plan.Task{}, nil
@@ -166,13 +169,14 @@ func itemSpec(t store.Task) (plan.Task, error) {
 	return spec, nil
 }
 
-// WithoutItems returns the plan without the tasks for the items in held, and without the candidates
-// of these tasks. It also leaves out tasks that depend on a task that is left out, because they
-// could never start. There is one exception: if another run has completed the work on an item, the
-// tasks that depend on that work stay in the plan, and need not wait.
+// WithoutItems returns the plan without the tasks for the items (such as issues) in held. If such a
+// task picks one of several candidates, which are tasks that do the same work, the candidates are
+// left out too. WithoutItems also leaves out tasks that depend on a task that is left out, because
+// they could never start. There is one exception: if another run has completed the work on an item,
+// the tasks that depend on that work stay in the plan, and need not wait.
 func WithoutItems(p plan.Plan, held []HeldItem) plan.Plan {
-	// left contains the ids of tasks that are left out. done[id] is true if another run has
-	// completed the work of such a task.
+	// left contains the ids of the tasks that are left out. done[id] is true if another run has
+	// completed the work of the task with this id.
 	left, done := map[string]bool{}, map[string]bool{}
 	for i, t := range p.Tasks {
 		at := slices.IndexFunc(held, func(h HeldItem) bool { return itemKey(h.Item) == itemKey(t.Item) })

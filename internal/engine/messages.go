@@ -14,19 +14,19 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// MessageKind is the kind of store items that hold messages of users to agents. The parent of these
-// items is the [TaskItemID] of the task.
+// MessageKind is the Kind of the [store.Item] rows that hold messages of users to agents. The
+// Parent of such a row is the [TaskItemID] of the task.
 const MessageKind = "message"
 
-// TaskItemID returns the id RUN/TASK. It is the parent of the items that hold a task's messages. It
-// is also the id of the item that holds the task's review, and of the one that holds its
-// [ItemReport].
+// TaskItemID returns the id RUN/TASK. It is the Parent of the [store.Item] rows that hold a task's
+// messages. It is also the ID of the row that holds the task's review, and of the row that holds
+// its [ItemReport].
 func TaskItemID(key store.TaskKey) string { return key.Run + "/" + key.Task }
 
 // messages reads and writes the messages of users to agents.
 type messages struct{ *txContext }
 
-// message is a message as it is stored.
+// message is a user's message to an agent, as it is stored.
 type message struct {
 	fleet.Message
 	TriesWhenSent int   `json:"tries"` // value of Task.Tries when the message was sent

@@ -23,14 +23,15 @@ func AgentOf(spec plan.Task) string {
 }
 
 // Prompt returns the prompt for an attempt: the task's prompt, and a text about how the previous
-// attempt failed. If there was no previous attempt, previous is nil. For a task with a command
-// line, Prompt returns the task's prompt unchanged.
+// attempt failed. The parameter previous is nil if there was no previous attempt. For a task that
+// runs a command line instead of an agent, Prompt returns the task's prompt unchanged.
 func Prompt(spec plan.Task, previous *store.Attempt) string {
 	if previous == nil || previous.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
 	switch previous.Class {
-	// The previous attempt did not fail because of its work, so the prompt does not mention it.
+	// The previous attempt ended because of a rate limit, or because the worker gave it back. The
+	// agent's work was not the cause, so the prompt does not mention that attempt.
 	case failure.RateLimited, failure.Released:
 		return spec.Prompt
 	case failure.OverBudget:

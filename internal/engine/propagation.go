@@ -88,8 +88,10 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 }
 
 // cancelDependents cancels the tasks that cannot start any more, because t has ended without being
-// complete. These are the tasks that need t and, unless t is Optional, the tasks of later waves.
-// For tasks with AnyNeed, which need only one complete task, it calls needEnded instead.
+// complete. These are the tasks that need t and the tasks of later waves. A wave is a group of
+// tasks that starts only after all earlier waves. If t is Optional, the tasks of later waves are
+// not cancelled. A task with AnyNeed needs only one complete task; for such a task,
+// cancelDependents calls needEnded instead.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -120,9 +122,10 @@ func (p *propagation) cancelDependents(t store.Task) error {
 	return nil
 }
 
-// checkNeeds updates t, which is queued for another attempt, if tasks that it needs have changed while
-// it was running. Such a task may have been queued again, and may then have ended without being
-// complete. In that case, t ends too.
+// checkNeeds updates t, which is queued for another attempt. While t was running, a task that t
+// needs may have been queued again, and may then have ended without being complete. If t cannot
+// start any more because of this, checkNeeds ends t. Otherwise, it updates the number of tasks that
+// t waits for.
 func (p *propagation) checkNeeds(t store.Task) error {
 	n, err := p.countNeeds(t)
 	if err != nil {
@@ -148,8 +151,9 @@ func (p *propagation) checkNeeds(t store.Task) error {
 }
 
 // needEnded updates t, a task with AnyNeed, after one of the tasks that t needs has ended without
-// being complete. Such a task starts when all tasks that it needs have ended and at least one is
-// complete. If all have ended and none is complete, t fails, or is cancelled if all were cancelled.
+// being complete. A task with AnyNeed starts when all tasks that it needs have ended and at least
+// one of them is complete. If all have ended and none is complete, t cannot start: it is cancelled
+// if all of them were cancelled, and fails otherwise.
 func (p *propagation) needEnded(t store.Task, why string) error {
 	// Read the task again, because it may have changed since the caller has read it.
 	t, err := p.task(t.TaskKey)
@@ -166,8 +170,8 @@ func (p *propagation) needEnded(t store.Task, why string) error {
 	return p.endWithoutNeed(t, n, why)
 }
 
-// endWithoutNeed ends t, a queued task with AnyNeed, because all tasks that it needs have ended and
-// none is complete. t fails, or is cancelled if all of them were cancelled.
+// endWithoutNeed ends t, a queued task with AnyNeed, because all tasks that t needs have ended and
+// none of them is complete. t is cancelled if all of them were cancelled, and fails otherwise.
 func (p *propagation) endWithoutNeed(t store.Task, n needCounts, why string) error {
 	if n.failed == 0 {
 		return p.cancelQueued(t.TaskKey, why)
@@ -179,8 +183,8 @@ func (p *propagation) endWithoutNeed(t store.Task, n needCounts, why string) err
 	return p.taskFailed(t)
 }
 
-// needCounts says how many of the tasks that a task needs are complete, how many are unfinished,
-// and how many have failed.
+// needCounts counts the tasks that one task needs: how many of them are complete, how many are
+// unfinished, and how many have failed.
 type needCounts struct{ complete, open, failed int }
 
 func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
@@ -200,9 +204,9 @@ func (c *txContext) countNeeds(t store.Task) (n needCounts, err error) {
 	return n, nil
 }
 
-// cancelQueued cancels a queued task and the tasks that need it. A task that was queued again only
-// for a user's message gets its earlier status back instead. cancelQueued does nothing if the task
-// is running or has ended.
+// cancelQueued cancels a queued task and the tasks that need it. If the task had already ended and
+// was queued again only for a user's message, it gets its earlier status back instead. cancelQueued
+// does nothing if the task is running or has ended.
 func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	t, err := p.task(key)
 	if err != nil {
@@ -217,8 +221,8 @@ func (p *propagation) cancelQueued(key store.TaskKey, why string) error {
 	return p.endedUnstarted(t)
 }
 
-// endedUnstarted updates the tasks that need t, after t has ended while it was queued. t is
-// complete only if it was complete before and was queued again for a message.
+// endedUnstarted updates the tasks that need t, after t has ended while it was queued. t can be
+// complete here only if it was complete before and was queued again for a user's message.
 func (p *propagation) endedUnstarted(t store.Task) error {
 	if t.Status == store.Complete {
 		return p.states.unblockDependents(t.TaskKey)
@@ -245,8 +249,8 @@ func (p *propagation) stopAllTasks(run, why string) error {
 }
 
 // stopTask asks the worker of a running task to end the attempt, so that the task is cancelled. It
-// does nothing if the task is not running or is already being cancelled. reason is the text of the
-// event.
+// does nothing if the task is not running or is already being cancelled. The parameter reason is
+// the text of the event that stopTask appends.
 func (p *propagation) stopTask(t store.Task, reason string) error {
 	if t.Status != store.Running {
 		return nil

@@ -25,7 +25,7 @@ type Ask struct {
 	Text    string
 	Options []string
 	Within  time.Duration // how long the question waits for an answer; zero means forever
-	Default string        // answer if the user gives none in time; empty denies the request
+	Default string        // the answer if the user gives none in time; if empty, the request is then denied
 
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
 	// question. Suggestions are rules that would allow this call.
@@ -37,8 +37,9 @@ type Ask struct {
 	Dir string
 }
 
-// Ask stores a question and returns its id. If the rules and grants of the task decide the
-// question, Ask stores it with the answer, and no user is asked.
+// Ask stores a question and returns its id. If the task's permission rules or its policy decide the
+// question, Ask stores it with the answer, and no user is asked. The rules include grants: rules
+// that users have made by answering earlier questions.
 func (e *Engine) Ask(ctx context.Context, a Ask) (id string, err error) {
 	err = e.write(ctx, "", func(tx *transaction) error {
 		id, err = tx.questions.ask(a)
@@ -103,14 +104,14 @@ func (qs *questions) ask(a Ask) (string, error) {
 	return q.ID, qs.startWait(attempt)
 }
 
-// questionID returns the id of a question. It is computed from the id of the attempt and from ref,
-// the id that the agent has given the question.
+// questionID returns the id of a question. It is computed from the id of the attempt and from the
+// parameter ref, which is the id that the agent has given the question.
 func questionID(attempt, ref string) string {
 	return fmt.Sprintf("%s-%x", attempt, sha256.Sum256([]byte(ref)))[:len(attempt)+9]
 }
 
-// withdraw closes questions that an attempt's agent no longer asks. refs are the ids that the agent
-// has given the questions. withdraw ignores unknown ids.
+// withdraw closes questions to which an attempt's agent no longer wants an answer. The parameter
+// refs contains the ids that the agent has given these questions. withdraw ignores unknown ids.
 func (qs *questions) withdraw(attempt string, refs []string) error {
 	for _, ref := range refs {
 		q, err := qs.Question(questionID(attempt, ref))
@@ -131,16 +132,18 @@ func (qs *questions) withdraw(attempt string, refs []string) error {
 type Answer struct {
 	Question string
 	Text     string
-	Deny     bool // denies the request; Text is the reason
+	Deny     bool // the request for permission is denied; Text is the reason
 	Who      string
-	Scope    fleet.GrantScope // for how long the answer holds; empty means GrantOnce
-	Rule     string           // the granted rule; empty means the first of the question's Suggestions
+	Scope    fleet.GrantScope // which later requests the answer also decides; empty means GrantOnce: none
+	Rule     string           // the permission rule that decides these later requests; empty means the first of the question's Suggestions
 }
 
 // Answer stores the answer to a question. It returns a [*ConflictError] if the question is closed,
-// for example because it was answered before or its attempt has ended. If a.Scope is wider than
-// GrantOnce, Answer also stores a grant. It then answers the other open questions that the grant
-// decides. It returns a [*GrantError] or a [*permission.RuleError] if the grant is not valid.
+// for example because it was answered before or its attempt has ended.
+//
+// If a.Scope is wider than GrantOnce, Answer also stores a grant: a permission rule that decides
+// later requests. It then answers the other open questions that this rule decides. It returns a
+// [*GrantError] or a [*permission.RuleError] if the grant is not valid.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, func(tx *transaction) error {
 		q, err := tx.Question(a.Question)
@@ -168,8 +171,8 @@ func (qs *questions) answerOnceOrGrant(q store.Question, a Answer) error {
 	return qs.answerCovered(g)
 }
 
-// answer closes a question with an answer that does not come from a rule. The author of the answer
-// is qs.who.
+// answer closes a question with an answer that was not decided by a permission rule. The author of
+// the answer is qs.who.
 func (qs *questions) answer(q store.Question, answer string, deny bool) error {
 	q.Answer, q.Denied, q.By = answer, deny, qs.who
 	return qs.storeAnswer(q)
@@ -207,7 +210,8 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns the closed ones among the questions with the given ids.
+// answers returns those of the given questions that are closed. The parameter questions contains
+// the ids of the questions.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)

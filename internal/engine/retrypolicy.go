@@ -9,8 +9,8 @@ import (
 
 const (
 	// cancelled is the stop reason of a run that a user has cancelled. It is also the stop reason
-	// of an attempt that must end because a user has cancelled its task or its run, or because its
-	// run ends at once after a failure.
+	// of an attempt that must end, for one of two reasons: a user has cancelled its task or its
+	// run, or another task of the run has failed and the plan says that the run then ends at once.
 	cancelled = "cancelled"
 	// interrupted is the stop reason of an attempt that a user has interrupted.
 	interrupted = string(failure.Interrupted)
@@ -24,14 +24,15 @@ type decision struct {
 	NewConversation bool          // the next attempt starts a new conversation
 }
 
-// maxLostAttempts is how often a task is retried after its attempts were lost. If Task.Retries is
-// larger, Task.Retries is the limit instead. The limit prevents a task that crashes its workers
-// from crashing all workers.
+// maxLostAttempts is how often a task is retried after an attempt was lost, which means that the
+// attempt's worker or supervisor has crashed or is unreachable. If Task.Retries is larger,
+// Task.Retries is the limit instead. A task may be the cause of such crashes; the limit prevents it
+// from crashing one worker after the other.
 const maxLostAttempts = 5
 
-// decideNext decides whether and how a task is retried after an attempt has ended with the given
-// class. t's counters of attempts already include this attempt. stop is the attempt's StopReason.
-// jitter is a random number in [0, 1).
+// decideNext decides whether and how a task is retried after an attempt has ended. The parameter
+// class says why the attempt has failed. The counters of attempts in t already include this
+// attempt. The parameter stop is the attempt's StopReason. jitter is a random number in [0, 1).
 func decideNext(class failure.Class, stop string, t store.Task, jitter float64) decision {
 	again := func(v decision) decision {
 		if t.CountedAttempts > t.Retries {
@@ -59,17 +60,20 @@ func decideNext(class failure.Class, stop string, t store.Task, jitter float64) 
 	case class == failure.Cancelled, class == failure.Interrupted:
 		return decision{Status: store.Cancelled, Counts: true}
 	}
-	// After a crash, the agent starts a new conversation. After the other failures that reach this
-	// line, such as a timeout, it can continue its conversation.
+	// After a crash of the agent, the next attempt starts a new conversation. After the other
+	// failures that reach this line, such as a timeout, the agent can continue its conversation.
 	fresh := class == failure.Crashed
 	return again(decision{Status: store.Queued, Counts: true, Delay: backoff(t.CountedAttempts, jitter), NewConversation: fresh})
 }
 
-// retryForMessage returns the decision to queue a task again because a message waits for its agent.
-// v is the decision that would end the task. The agent continues its conversation, unless the
-// conversation is too long for the model. retryForMessage returns v unchanged if another attempt
-// could not deliver the message: the user has cancelled the task or must do something first, or too
-// many attempts at the task were lost.
+// retryForMessage is called if a user's message waits for the agent of a task that is about to end.
+// The receiver v is the decision that would end the task. retryForMessage returns a decision that
+// queues the task again. The agent then continues its conversation; if the conversation is too long
+// for the model, it starts a new one.
+//
+// In some cases, another attempt could not deliver the message: the user has cancelled the task,
+// the user must do something first, or too many attempts at the task were lost. Then
+// retryForMessage returns v unchanged.
 func (v decision) retryForMessage(class failure.Class, stop string, jitter float64) decision {
 	if !v.Status.Final() || stop == cancelled {
 		return v

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ReviewKind is the kind of store items that hold reviews. The parent of these items is the id of
-// the run.
+// ReviewKind is the kind of the store's items that hold reviews. An item is a row for data that has
+// no table of its own. The parent of an item with a review is the id of the run.
 const ReviewKind = "review"
 
 // reviews stores the users' reviews of the changes that tasks have made.
@@ -88,9 +88,10 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 }
 
 // ChangeReview calls the function change with the review of a task, and stores the changed review.
-// The function should call functions of package review, which check the rules. It may run more than
-// once. If it returns an error or changes nothing, nothing is stored. ChangeReview returns a
-// [*ConflictError] if the function approves the work of a task that has not ended.
+// The function change should call functions of package review, which check the rules. It may be
+// called more than once, because the transaction may be repeated. If it returns an error or changes
+// nothing, nothing is stored. ChangeReview returns a [*ConflictError] if change approves the work
+// of a task that has not ended.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -108,7 +109,8 @@ func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string
 		if reflect.DeepEqual(v, before) { // nothing has changed, for example because the request was repeated
 			return nil
 		}
-		// A task that picks one of several candidates has no agent that could receive comments.
+		// Several agents may do the same task; each result is a candidate. A task that picks one of
+		// the candidates has no agent of its own that could receive comments.
 		if len(v.Comments) > len(before.Comments) && t.Account == plan.PickAgent {
 			return tx.pickTaskError(t)
 		}
@@ -134,7 +136,8 @@ func (e *Engine) ActOnReview(ctx context.Context, key store.TaskKey, who string,
 	return e.Review(ctx, key)
 }
 
-// put stores the review v and appends an event. old is the state of the review before this change.
+// put stores the review v and appends an event. The parameter old is the state of the review before
+// this change.
 func (rs *reviews) put(t store.Task, v fleet.Review, old fleet.ReviewState) error {
 	v.Run, v.Task, v.Updated = t.Run, t.Task, rs.now
 	data, err := json.Marshal(v)
@@ -153,8 +156,9 @@ func (rs *reviews) put(t store.Task, v fleet.Review, old fleet.ReviewState) erro
 	return nil
 }
 
-// update applies rule, a function of package review, to the review of a task. It does nothing if
-// the task has no review. It keeps v.By, the user who changed the review last.
+// update calls the parameter rule, a function of package review, to change the review of a task. It
+// does nothing if the task has no review. It does not change v.By, the user who changed the review
+// last.
 func (rs *reviews) update(key store.TaskKey, rule func(*fleet.Review)) error {
 	v, known, err := reviewOf(rs.Tx, key)
 	if err != nil || !known {
@@ -191,7 +195,8 @@ func (rs *reviews) recordAnswers(a store.Attempt) error {
 	return rs.update(a.Key(), func(v *fleet.Review) { review.RecordAnswers(v, rounds, answers, a.ID, rs.now) })
 }
 
-// withdraw withdraws a message. Review comments in it become drafts again.
+// withdraw withdraws a message to an agent. If the message contains review comments, these count as
+// not sent again.
 func (rs *reviews) withdraw(m message) error {
 	m.Withdrawn = true
 	if err := rs.messages.put(m, "message.withdrawn", ""); err != nil || m.Round == 0 {
@@ -216,9 +221,9 @@ func (rs *reviews) withdrawAll(key store.TaskKey) error {
 	return nil
 }
 
-// returnToUser ends the current round of a task's review, because the task has ended and the user
-// must review the change again. It clears t.SentBack; the caller must store t. It does nothing
-// while review comments still wait for the agent.
+// returnToUser ends the state "sent back" of a task's review, because the task has ended and the
+// user must review the change again. It also clears t.SentBack; the caller must store t. It does
+// nothing while a message with review comments still waits for the agent.
 func (rs *reviews) returnToUser(t *store.Task) error {
 	waiting, err := rs.messages.waiting(t.TaskKey)
 	if err != nil || slices.ContainsFunc(waiting, func(m fleet.Message) bool { return m.Round > 0 }) {

@@ -23,11 +23,11 @@ type StandaloneQuestion struct {
 	// Within is how long the user has to answer. It must be more than 0 and at most
 	// MaxStandaloneWait.
 	Within time.Duration
-	// Asker is the id of the credential with which the question is asked. The question can be
-	// withdrawn with the same credential. Asker is empty if unknown.
+	// Asker is the id of the credential with which the agent asks, or empty if unknown. The agent
+	// can withdraw the question with the same credential.
 	Asker string
-	// Attempt is the id of the asking agent's attempt, which waits for the answer. It is empty if
-	// gaffer has not started the agent.
+	// Attempt is the id of the attempt to which the asking agent belongs. This attempt waits for
+	// the answer. Attempt is empty if gaffer has not started the agent.
 	Attempt string
 }
 

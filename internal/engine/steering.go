@@ -22,14 +22,15 @@ type steering struct {
 	reviews     *reviews
 }
 
-// Send stores a message to the agent of a task, and returns it. The worker of a running task gets
-// the message with its next heartbeat. A task that has ended is queued again, and its agent
-// continues the conversation. An accepted message waits until an agent has received it, or until it
-// is withdrawn.
+// Send stores a message to the agent of a task, and returns it. If the task is running, its worker
+// gets the message with its next heartbeat. If the task has ended, it is queued again, and its
+// agent continues the conversation. An accepted message waits until an agent has received it, or
+// until it is withdrawn.
 //
 // The message's id is an idempotency key: a repeated request returns the stored message. Send
-// returns a [*ConflictError] if the agent cannot get messages, for example because the task belongs
-// to a team, runs a command or is being cancelled, or because its change was discarded.
+// returns a [*ConflictError] if the agent cannot get messages. For example, this is so if the run
+// belongs to a team of agents, which take their orders only from the team, if the task runs a
+// command or is being cancelled, or if its change was discarded.
 func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
 	if err := checkMessage(m); err != nil {
 		return m, err
@@ -118,9 +119,10 @@ func (s *steering) reachableTask(key store.TaskKey) (run store.Run, t store.Task
 	return run, t, err
 }
 
-// SendBack sends all draft comments of a task's review to the task's agent, in one message. tree is
-// the id of the git tree that the user has reviewed, or empty. SendBack returns the same errors as
-// [Engine.Send], or a [*review.RefusedError], for example if there are no drafts.
+// SendBack sends all comments of a task's review that were not sent yet to the task's agent, in one
+// message. The parameter tree is the id of the git tree that the user has reviewed, or empty.
+// SendBack returns the same errors as [Engine.Send]. It also returns a [*review.RefusedError] if
+// the state of the review does not allow it, for example if all comments were already sent.
 func (e *Engine) SendBack(ctx context.Context, key store.TaskKey, who, tree string) error {
 	return e.write(ctx, who, func(tx *transaction) error { return tx.steering.sendBack(key, tree) })
 }
@@ -152,10 +154,11 @@ func (s *steering) sendBack(key store.TaskKey, tree string) error {
 	return err
 }
 
-// WithdrawMessage withdraws a message that no agent has received yet. Review comments in
-// the message become drafts again. A task that was queued only for the message gets its
-// earlier status back. WithdrawMessage returns a [*ConflictError] if the message was
-// delivered. An agent may still receive a message that is withdrawn at the same moment.
+// WithdrawMessage withdraws a message that no agent has received yet. If the message contains
+// review comments, these count as not sent again. If the task had ended and was queued again only
+// for the message, it gets its earlier status back. WithdrawMessage returns a [*ConflictError] if
+// the message was delivered. An agent may still receive a message that is withdrawn at the same
+// moment.
 func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		m, err := tx.messages.get(id)
@@ -191,10 +194,11 @@ func (s *steering) withdraw(m message) error {
 	return s.propagation.statusChanged(t)
 }
 
-// Interrupt asks the worker of a running task to end the agent's current turn. Then the task is
-// cancelled, and a later message can continue the conversation. But if messages already wait for
-// the agent, the task is queued again, and the agent continues with these messages. Interrupt
-// returns a [*ConflictError] if the task is not running, or if its run belongs to a team.
+// Interrupt asks the worker of a running task to stop what the agent is doing now, which ends the
+// attempt. If messages already wait for the agent, the task is queued again, and the agent
+// continues with these messages. If no message waits, the task is cancelled, and a later message
+// can continue the conversation. Interrupt returns a [*ConflictError] if the task is not running,
+// or if its run belongs to a team of agents.
 func (e *Engine) Interrupt(ctx context.Context, key store.TaskKey, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		run, err := tx.run(key.Run)

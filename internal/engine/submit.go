@@ -58,8 +58,9 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	}
 }
 
-// submit stores a run with all tasks of the plan. It returns an [*ItemsHeldError] if items of the
-// plan, such as issues, may not get new tasks because they already have tasks in other runs.
+// submit stores a run with all tasks of the plan. A task may be made from an item of another
+// system, such as an issue. If such an item already has a task in another run, so that it may not
+// get a new one, submit returns an [*ItemsHeldError].
 func (e *Engine) submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
@@ -152,14 +153,14 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 	return s.states.setStatus(&t, store.Queued, "")
 }
 
-// agentsOf returns the agent of a task and its fallbacks: the agents that may replace it. It
-// returns nil if the task has no fallback that it can use.
+// agentsOf returns the agents that may work on a task: first the task's own agent, then its
+// fallbacks, which may replace the own agent. It returns nil if the task can use no fallback.
 func agentsOf(task plan.Task) []string {
 	own := AgentOf(task)
 	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
-	// A task that runs a command has no agent. Candidates are alternative tasks that do the same
-	// work: each keeps its own agent. The task that picks or judges the candidates keeps its agent
-	// too.
+	// These tasks use no fallbacks: a task that runs a command, because it has no agent; candidates
+	// (alternative tasks that do the same work), because each keeps its own agent; and the task that
+	// picks or judges the candidates.
 	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
 		return nil
 	}

@@ -18,8 +18,8 @@ type taskStates struct {
 	workers *workers
 	reviews *reviews
 	items   *items
-	// lastCompletedRun is the id of the run of the task that this transaction has completed last.
-	// It is empty if this transaction has completed no task.
+	// lastCompletedRun is the id of a run: the run of the last task that has become complete in this
+	// transaction. It is empty if no task has become complete.
 	lastCompletedRun string
 }
 
@@ -41,8 +41,8 @@ func (s *taskStates) setStatus(t *store.Task, to store.Status, why string) error
 	return s.setStatusWithAttempt(t, nil, to, why)
 }
 
-// setStatusWithAttempt does the same as setStatus. It also stores a, the attempt whose start or end
-// changes the status, unless a is nil.
+// setStatusWithAttempt does the same as setStatus. If the attempt a is not nil, its start or end is
+// the cause of the change, and setStatusWithAttempt stores a too.
 func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(allowedTransitions[from], to) {
@@ -87,8 +87,10 @@ func (s *taskStates) setStatusWithAttempt(t *store.Task, a *store.Attempt, to st
 	return s.event(e, *t)
 }
 
-// addToCounters adds delta (1 or -1) to those counters of a run that count the task t while its
-// status is s.
+// addToCounters adds delta (1 or -1) to the counters of a run that apply to the task t with the
+// status s: Active counts the running tasks, Failed counts the failed tasks that are not optional,
+// and Open counts the unfinished tasks. Each wave (a numbered group of tasks) has its own counter
+// Open.
 func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	wave := t.Wave
 	switch {
@@ -113,8 +115,9 @@ func addToCounters(run *store.Run, t store.Task, s store.Status, delta int) {
 	run.Waves[i].Open += delta
 }
 
-// openWave returns the lowest wave number that has unfinished tasks. Tasks with a higher wave
-// number may not start yet. If no wave has unfinished tasks, openWave returns MaxInt32.
+// openWave returns the number of the first wave with unfinished tasks. Waves are numbered groups of
+// the run's tasks that run one after the other, so tasks of later waves may not start yet. If no
+// wave has unfinished tasks, openWave returns MaxInt32.
 func openWave(run store.Run) int {
 	for _, w := range run.Waves {
 		if w.Open > 0 {
@@ -124,9 +127,9 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// endQueued ends a queued task. Normally it cancels the task and stores the outcome. But if the
-// task had already ended and was queued again only because of a user's message, endQueued gives it
-// the earlier status again and withdraws the undelivered messages.
+// endQueued ends a queued task. Normally it cancels the task and stores the given outcome. But if
+// the task had already ended and was queued again only because of a user's message to its agent,
+// endQueued gives the task its earlier status back and withdraws the undelivered messages.
 func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 	to := t.EndedAs
 	if to == "" {
@@ -148,8 +151,8 @@ func (s *taskStates) endQueued(t *store.Task, outcome, why string) error {
 }
 
 // setReady sets the field Ready of a task, which says whether workers may claim the task, and
-// appends an event. It also updates the run's number of ready tasks, so it must be called only if
-// the value of the field changes.
+// appends an event. It also adds 1 to the run's number of ready tasks, or subtracts 1. So it must
+// be called only if the value of the field changes.
 func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 	run, err := s.run(t.Run)
 	if err != nil {
@@ -169,9 +172,9 @@ func (s *taskStates) setReady(t store.Task, ready bool, why string) error {
 }
 
 // makeTasksReady makes queued tasks of a run ready, so that workers can claim them. It leaves out
-// tasks that must wait for other tasks, for their delay or for a paused account. If the run has a
-// parallel limit, makeTasksReady stops when as many tasks as the limit are ready or running. In a
-// run that has ended or is stopping, no task becomes ready.
+// tasks that must wait for other tasks, for the end of a delay, or for a paused account of their
+// agent. If the run has a parallel limit, makeTasksReady stops when as many tasks as the limit are
+// ready or running. In a run that has ended or is stopping, no task becomes ready.
 func (s *taskStates) makeTasksReady(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -203,8 +206,9 @@ func (s *taskStates) makeTasksReady(id string) error {
 	return nil
 }
 
-// unblockDependents updates the tasks that depend on the task with this key, which has just become
-// complete. It decrements the field Blockers of each, the number of tasks that it still waits for.
+// unblockDependents is called when the task with this key has just become complete. For each task t
+// that depends on it, unblockDependents decrements t.Blockers, the number of tasks that t still
+// waits for.
 func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -218,9 +222,9 @@ func (s *taskStates) unblockDependents(key store.TaskKey) error {
 	return nil
 }
 
-// blockDependents updates the tasks that depend on the task with this key, which was complete and
-// is queued again. It increments the field Blockers of each, the number of tasks that it waits for.
-// This does not stop tasks that have already started.
+// blockDependents is called when the task with this key was complete and is queued again. For each
+// task t that depends on it, blockDependents increments t.Blockers, the number of tasks that t
+// waits for. This does not stop a task t that has already started.
 func (s *taskStates) blockDependents(key store.TaskKey) error {
 	dependents, err := s.Dependents(key)
 	if err != nil {
@@ -268,9 +272,9 @@ func (s *taskStates) unblockOne(t store.Task, why string) error {
 	return s.event(store.Event{Kind: "task.unblocked", Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// endRunIfDone ends a run if all its tasks have ended. If the run has a conductor (a program that
-// adds tasks to it), endRunIfDone ends it only if it is stopping. Otherwise the conductor decides
-// when the run ends.
+// endRunIfDone ends a run if all its tasks have ended. But if the run has a conductor (a program
+// that adds tasks to the run), the conductor decides when the run ends. Then endRunIfDone ends the
+// run only if the run is already stopping.
 func (s *taskStates) endRunIfDone(id string) error {
 	run, err := s.run(id)
 	if err != nil {
@@ -286,8 +290,8 @@ func (s *taskStates) endRunIfDone(id string) error {
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
 	case s.lastCompletedRun != id:
-		// This transaction has completed no task of the run. If the run has tasks and none of them
-		// is complete, the run is cancelled.
+		// The last task that this transaction has completed, if any, is not of this run. So look at all
+		// tasks: if the run has tasks and none of them is complete, the run is cancelled.
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err
@@ -332,7 +336,8 @@ func (s *taskStates) makeAllReady() error {
 }
 
 // clearReady makes ready tasks of a run wait again, so that workers cannot claim them. It affects
-// the tasks for which waits returns true. If waits is nil, it affects all ready tasks of the run.
+// the tasks for which the function waits returns true. If waits is nil, it affects all ready tasks
+// of the run.
 func (s *taskStates) clearReady(run string, waits func(store.Task) bool, why string) error {
 	tasks, err := s.Tasks(run)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // transaction is an engine transaction in progress. Each field has the methods for one kind of
-// change. For example, the methods of questions store questions and answers. A field has pointers
-// only to the other fields that it uses.
+// change. For example, the methods of the field questions store questions and answers. Each field
+// contains pointers to those other fields whose methods it calls.
 type transaction struct {
 	*txContext
 	beads        beads
@@ -38,8 +38,8 @@ type transaction struct {
 	steering     steering
 }
 
-// newTransaction returns a transaction. It sets the pointers from each field to the other fields
-// that this field uses.
+// newTransaction returns a transaction. It gives each field pointers to the other fields whose
+// methods it calls.
 func newTransaction(c *txContext) *transaction {
 	tx := &transaction{txContext: c, beads: beads{c}, items: items{c}, budgets: budgets{c}, workers: workers{c}, questions: questions{c}, messages: messages{c}}
 	tx.reviews = reviews{c, &tx.messages}
@@ -57,8 +57,9 @@ func newTransaction(c *txContext) *transaction {
 	return tx
 }
 
-// write runs fn in a transaction of the store. who is the user or program that the transaction's
-// events name as their cause. If who is empty, the events name Options.Who.
+// write runs the function fn in a transaction of the store. The parameter who is the user or
+// program that the transaction's events name as their cause. If who is empty, the events name
+// Options.Who.
 func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction) error) error {
 	if who == "" {
 		who = e.opts.Who
@@ -71,10 +72,10 @@ func (e *Engine) write(ctx context.Context, who string, fn func(tx *transaction)
 	})
 }
 
-// repeatableIDs returns a function that returns the next id of a list at each call. At the end of
-// the list, it adds a new id to the list. A store may call the function of a transaction several
-// times until it can commit. With repeatableIDs, each of these calls uses the same ids, and so
-// changes the same rows.
+// repeatableIDs returns a function that returns the next id of the list ids at each call. At the
+// end of the list, it calls newID and adds the new id to the list. A store may try a transaction
+// several times until it can commit. Each try calls repeatableIDs with the same list. So each try
+// uses the same ids, and changes the same rows.
 func repeatableIDs(ids *[]string, newID func() string) func() string {
 	used := 0
 	return func() string {
@@ -143,8 +144,10 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// blockedAccounts returns the names of the [store.Account] rows whose tasks cannot start now,
-// because all accounts that the tasks' agents can use are paused.
+// blockedAccounts returns the names of those [store.Account] rows that prevent tasks from starting
+// now. The field Account of a task names such a row. The row prevents the task from starting if all
+// accounts that can be used for the task's agent, and for its fallbacks (agents that may replace
+// it), are paused.
 func (c *txContext) blockedAccounts() ([]string, error) {
 	p, err := c.sharedPool()
 	if err != nil {
@@ -156,9 +159,9 @@ func (c *txContext) blockedAccounts() ([]string, error) {
 // leaseEnd returns the end of a lease that is granted or renewed at the time start.
 func (c *txContext) leaseEnd(start time.Time) time.Time { return start.Add(c.opts.Lease) }
 
-// event appends the event e. row is the changed row, which is stored with the event. The Plan of a
-// run and the Spec of a task are long and need not be stored with each event, so only the first
-// event of a run or task contains them.
+// event appends the event e. The parameter row is the changed row of the store: a copy of it is
+// stored with the event. The Plan of a run and the Spec of a task are long and need not be stored
+// with each event, so only the first event of a run or task contains them.
 func (c *txContext) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	switch r := row.(type) {

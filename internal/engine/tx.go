@@ -30,8 +30,8 @@ func (s *Tx) NewID() string { return s.tx.opts.NewID() }
 // NextSeq returns the sequence number (Seq) that the next appended event will get.
 func (s *Tx) NextSeq() int64 { return s.tx.NextSeq() }
 
-// Worker returns the worker with the given id. Like Run, Task, Attempt and Item, it returns
-// [store.ErrNotFound] if the row does not exist.
+// Worker returns the worker with the given id. Like the methods Run, Task, Attempt and Item, it
+// returns [store.ErrNotFound] if the row does not exist.
 func (s *Tx) Worker(id string) (store.Worker, error) { return s.tx.Worker(id) }
 
 // Run returns the run with the given id.
@@ -47,27 +47,32 @@ func (s *Tx) Attempt(id string) (store.Attempt, error) { return s.tx.Attempt(id)
 // deadline, whichever is earlier. It scans the running attempts of all workers.
 func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy(worker) }
 
-// Item returns the store item with the given key.
+// Item returns the item with the given key. An item is a row for data that has no table of its own,
+// such as a message.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
-// Items returns items with the given kind and parent, in the order of Seq: at most limit items
-// whose Seq is greater than cursor.
+// Items returns items (rows for data that has no table of its own, such as messages). It selects
+// the items with the given kind and parent whose Seq is greater than cursor, and returns the first
+// of them in the order of Seq, at most limit.
 func (s *Tx) Items(kind, parent string, cursor int64, limit int) ([]store.Item, error) {
 	return s.tx.Items(kind, parent, cursor, limit)
 }
 
-// PutItem adds an item, or replaces the item with the same key.
+// PutItem stores an item (a row for data that has no table of its own, such as a message). It
+// replaces the item with the same key, if there is one.
 func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
-// DropItem deletes the item with the given key, if it exists.
+// DropItem deletes the item (a row for data that has no table of its own, such as a message) with
+// the given key, if it exists.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
-// Event appends the event e. row is the changed row, which is stored with the event.
+// Event appends the event e. The parameter row is the changed row of the store: a copy of it is
+// stored with the event.
 func (s *Tx) Event(e store.Event, row any) error { return s.tx.event(e, row) }
 
-// Submit does the same as [Engine.Submit], as a part of the transaction s. But it leaves out no
-// tasks: if an item of the plan, such as an issue, may not get a new task, Submit returns an
-// [*ItemsHeldError].
+// Submit does the same as [Engine.Submit], as a part of the transaction s, with one difference. A
+// task of the plan may be made from an item, such as an issue. If the item may not get a new task,
+// Submit does not leave out the task, but returns an [*ItemsHeldError].
 func (s *Tx) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
@@ -96,11 +101,15 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign assigns the queued task with the given key to a client of the coordinator protocol. Unlike
-// Assign, [Tx.ClaimForClient] chooses the task itself. Assign returns a [*ConflictError] if the
-// task has started or ended, if it still waits for a task that it depends on, if another task
-// of an ordered run comes first, if the run has ended or is stopping, or if a budget or a limit of
-// the user does not allow it.
+// Assign assigns the queued task with the given key to a client of the coordinator protocol. (If
+// gaffer should choose the task, call [Tx.ClaimForClient] instead.) Assign returns a
+// [*ConflictError] in these cases:
+//
+//   - The task has started or ended.
+//   - The task still waits for a task that it depends on.
+//   - The run is ordered, and another task comes first.
+//   - The run has ended or is stopping.
+//   - A budget, or a spending limit of the user, does not allow the attempt.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	tx := s.tx
 	t, err := tx.task(key)
@@ -182,9 +191,9 @@ func (s *Tx) Finish(f Finish) (FinishResult, error) {
 	return once(s.tx.txContext, "finish", f.Key, func() (FinishResult, error) { return s.tx.finishes.finish(f) })
 }
 
-// Once makes an operation idempotent. The first call with a key runs fn and stores its answer,
-// unless the answer's JSON is null. Later calls with the same key return the stored answer and do
-// not run fn. If key is empty, fn always runs.
+// Once makes an operation idempotent. The first call with this operation and key runs the function
+// fn and stores its result, unless the JSON of the result is null. Later calls with the same
+// operation and key return the stored result and do not run fn. If key is empty, fn always runs.
 func Once[A any](s *Tx, operation, key string, fn func() (A, error)) (A, error) {
 	return once(s.tx.txContext, operation, key, fn)
 }

@@ -35,14 +35,15 @@ type Retrying struct {
 }
 
 // Retry queues a failed or cancelled task again, with its full number of retries. It continues the
-// run if the run has ended or is stopping. It also queues those tasks of the run again that ended
-// only because of other tasks. A task that still waits for a failed or cancelled task is not
-// queued. Retry returns a [*BudgetError] if the task's budget is spent, or if the run's budget does
-// not allow another attempt and no task of the run is running.
+// run if the run has ended or is stopping. It also queues again those tasks of the run that had
+// ended only because other tasks failed or were cancelled. A task that still waits for a failed or
+// cancelled task is not queued. Retry returns a [*BudgetError] if the task's budget is spent. It
+// also returns one if the run's budget does not allow another attempt and no task of the run is
+// running.
 //
-// A complete task can be retried only if it has picked one of several candidates, which are
-// alternative tasks that did the same work. The retried task takes the newer work of the candidate
-// that it has picked. Complete tasks that depend on the retried task stay complete.
+// A complete task can be retried only if its work was to pick one of several candidates, which are
+// alternative tasks that did the same work. When such a task is retried, it takes the newer work of
+// the candidate that it has picked. Complete tasks that depend on the retried task stay complete.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.RetryWith(ctx, Retrying{TaskKey: key, Who: who, Why: why})
 }
@@ -97,9 +98,9 @@ func (e *Engine) RetryWith(ctx context.Context, r Retrying) error {
 	})
 }
 
-// isFinalBudgetError reports whether err, an error of mayStart, will remain even if the task waits.
-// An error about the run's budget may go away, because running tasks may spend less than is
-// reserved for them. All other errors remain.
+// isFinalBudgetError reports whether the error err of [budgets.mayStart] will remain even if the
+// task waits. An error about the run's budget may go away, because running tasks may spend less
+// than is reserved for them. All other errors remain.
 func isFinalBudgetError(err error) bool {
 	var refused *BudgetError
 	return !errors.As(err, &refused) || refused.Task != ""
@@ -113,10 +114,10 @@ type Raise struct {
 	Budget store.Amount
 }
 
-// RaiseBudget sets the budget of a run. If the new budget allows tasks that have failed because of
-// the old one, RaiseBudget queues these tasks again and continues the run. Tasks that have spent a
-// budget of their own stay failed. RaiseBudget returns a [*BudgetError] if the run has already
-// spent the new budget.
+// RaiseBudget sets the budget of a run. If tasks have failed because of the old budget and the new
+// budget allows them to start, RaiseBudget queues these tasks again and continues the run. Tasks
+// that have spent a budget of their own stay failed. RaiseBudget returns a [*BudgetError] if the
+// run has already spent the new budget.
 func (e *Engine) RaiseBudget(ctx context.Context, r Raise) error {
 	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.run(r.Run)
@@ -206,10 +207,11 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 	return r.queueAgain(t, why)
 }
 
-// queueAgain queues an ended task again. If the user has approved the task's change, the approval
-// becomes void. If the task was complete, the caller must also call blockDependents. If another
-// task was created for the same work item, such as an issue or a bead of the ledger protocol,
-// queueAgain may return a [*BeadHeldError] or an [*ItemsHeldError].
+// queueAgain queues an ended task again. If the user has approved the change that the task made,
+// the approval becomes void. If the task was complete, the caller must also call blockDependents.
+// If the task was made from a work item, such as an issue or a bead of the ledger protocol, another
+// task may have taken over this item. Then queueAgain returns a [*BeadHeldError] or an
+// [*ItemsHeldError].
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -233,8 +235,8 @@ func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.states.setStatus(&t, store.Queued, why); err != nil || ended == store.Complete {
 		return err
 	}
-	// The task t had ended without being complete, and is queued again. A dependent with AnyNeed
-	// waits until all tasks in its Needs have ended, so it must wait for t again.
+	// The task t had ended without being complete, and is queued again. A task d with AnyNeed that
+	// depends on t starts only when all tasks in d.Needs have ended, so d must wait for t again.
 	dependents, err := r.Dependents(t.TaskKey)
 	if err != nil {
 		return err
@@ -279,8 +281,9 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.states.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		// In an ordered run or a run with waves, t must start before the tasks that are ready now.
-		// So make those tasks wait again.
+		// In an ordered run, t must start before the tasks that are ready now. The same is true if t is
+		// in a wave: waves are numbered groups of tasks that run one after the other. So make the ready
+		// tasks wait again.
 		if run.Ordered || t.Wave > 0 {
 			if err := r.states.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
@@ -294,8 +297,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 
 // labelsForSameWorker returns the labels of a task, with the label of the worker that ran its last
 // attempt added, because only that worker has the conversation and the files of the attempt. It
-// adds nothing if the task had no attempt, if it already has the label of a worker, or if the
-// worker of the last attempt has no name.
+// adds no label if the task had no attempt, if the task already has the label of a worker, or if
+// the worker of the last attempt is unknown or has no name.
 func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	labels := strings.FieldsFunc(t.Labels, func(r rune) bool { return r == ',' })
 	bound := func(label string) bool { return strings.HasPrefix(label, WorkerLabel("")) }
@@ -313,9 +316,9 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 	return joinLabels(append(labels, WorkerLabel(w.Name))), err
 }
 
-// requeueDependents queues the tasks of a run again that ended only because of other tasks. It
-// skips tasks that still wait for a failed or cancelled task. It also skips a task that may not run
-// again because another task was created for the same work item, such as an issue.
+// requeueDependents queues again those tasks of a run that had ended only because other tasks
+// failed or were cancelled. It skips tasks that still wait for a failed or cancelled task. It also
+// skips a task made from a work item, such as an issue, if another task has taken over this item.
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -344,10 +347,10 @@ func (r *retries) requeueDependents(run, why string) error {
 	return nil
 }
 
-// failedNeed returns a task that prevents t from ever starting: t must wait for that task, and that
-// task has failed or was cancelled. If t has AnyNeed, one complete need is enough for t, so its
-// needs prevent t only if all of them have failed or were cancelled. ok is false if no task
-// prevents t.
+// failedNeed returns a failed or cancelled task that prevents t from ever starting, because t must
+// wait for it. Normally one such task is enough. But if t has AnyNeed, t can start as soon as all
+// tasks in t.Needs have ended and one of them is complete. Then the tasks in t.Needs prevent t only
+// if all of them have failed or were cancelled. ok is false if no task prevents t.
 func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 	for _, other := range tasks {
 		need := slices.Contains(t.Needs, other.Task)
@@ -360,8 +363,8 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 				return found, true
 			}
 		case need && t.AnyNeed:
-			// This need of t is complete or unfinished. For t, one complete need is enough, so t
-			// can still start.
+			// The task other, which is in t.Needs, is complete or unfinished. Because t has AnyNeed, one
+			// complete task in t.Needs is enough, so t can still start.
 			return store.Task{}, false
 		}
 	}

@@ -14,11 +14,12 @@ import (
 type workers struct{ *txContext }
 
 // ClientHeartbeat records a heartbeat of a client of the coordinator protocol, which is a worker
-// that does not list its attempts. If a field of the report is empty, the stored value stays,
-// except for Task, Now and Left. Owner is stored only if the worker is new. ClientHeartbeat also
-// renews the leases of the attempts that [Tx.ClaimForClient] and [Tx.Assign] have assigned to the
-// worker. It appends an event if a field other than Now, HeldAttempts and the times has changed, or
-// if Left was set or cleared.
+// that does not list its attempts in its heartbeats. The fields Task, Now and Left of the report
+// always replace the stored values. Other fields replace them only if they are not empty, and Owner
+// only if the worker is new. ClientHeartbeat also renews the leases of the attempts that
+// [Tx.ClaimForClient] and [Tx.Assign] have assigned to the worker. It appends an event if the
+// worker's row has changed, but ignores changes of Now, of HeldAttempts, and of times. An event is
+// appended, however, if Left was set or cleared.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -38,8 +39,8 @@ func (ws *workers) clientHeartbeat(report store.Worker) (store.Worker, error) {
 	return ws.put(before, w)
 }
 
-// recordHeartbeat records a heartbeat of a worker that lists its attempts. It appends no events for
-// a worker without a name, because users do not see such workers.
+// recordHeartbeat records a heartbeat of a worker that lists its attempts in its heartbeats. It
+// appends no events for a worker without a name, because users do not see such workers.
 func (ws *workers) recordHeartbeat(report store.Worker) error {
 	before, w, err := ws.applyReport(report)
 	if err != nil {
@@ -67,7 +68,7 @@ func (ws *workers) isOpenRun(run string) bool {
 
 // markLeft records that the worker that works only for this run has left, because the run has
 // ended: it sets the worker's field Left to the current time. It does nothing if the run has no
-// such worker. Later heartbeats of the worker do not clear Left, unless the run was continued.
+// such worker. Later heartbeats of the worker clear Left only if the user has continued the run.
 func (ws *workers) markLeft(run store.Run) error {
 	if run.OnlyWorker != run.ID {
 		return nil // no worker works only for this run
@@ -134,8 +135,8 @@ func (s *Tx) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.tx.workers.put(before, w)
 }
 
-// put stores a worker. If before and w differ in a field that sameButTimes compares, put also
-// appends an event.
+// put stores w, the new row of a worker. If w differs from the old row before in a field that
+// sameButTimes compares, put also appends an event.
 func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		ws.PutWorker(w)
@@ -146,8 +147,9 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for Now,
-// HeldAttempts and times. Of the times, it compares only Created, and whether Left is set.
+// sameButTimes reports whether a and b, two versions of a worker's row, are equal. It ignores the
+// fields Now (what the worker is doing) and HeldAttempts. It also ignores the fields with times,
+// except that it compares Created, and whether Left is set.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&

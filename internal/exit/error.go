@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Error wraps an error with an exit code and an optional hint. The code has precedence over methods
-// of the wrapped error, such as NotFound.
+// Error wraps an error with an exit code and an optional hint. The field Code determines the exit
+// code, even if the wrapped error has methods that mean another code, such as NotFound.
 type Error struct {
 	Code Code
 	Err  error
@@ -36,9 +36,9 @@ func Conflict(err error) error { return withCode(CodeConflict, err) }
 // is nil.
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
-// Interrupted gives err the exit code for an interruption, even if err already has another code.
-// The message of the returned error begins with "interrupted: ". The caller must pass a non-nil
-// err.
+// Interrupted gives err the exit code for an interruption by a signal, even if err already has
+// another code. The message of the returned error begins with "interrupted: ". The caller must pass
+// a non-nil err.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
@@ -89,9 +89,9 @@ func kindOf(err error) Code {
 	return CodeFailed
 }
 
-// anyErrorSays reports whether any error in the tree of wrapped errors implements E and test
-// returns true for it. Unlike errors.As, it does not stop at the first error that implements E if
-// test returns false for that error.
+// anyErrorSays reports whether err, or an error that it wraps directly or indirectly, implements E
+// and makes the function test return true. errors.As would stop at the first error that implements
+// E. anyErrorSays continues after it if test returns false.
 func anyErrorSays[E any](err error, test func(E) bool) bool {
 	if e, ok := err.(E); ok && test(e) {
 		return true

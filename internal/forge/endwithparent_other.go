@@ -4,5 +4,6 @@ package forge
 
 import "os/exec"
 
-// endWithParent does nothing: gaffer supports it only on Linux.
+// endWithParent does nothing: only on Linux can gaffer make the kernel kill a program when gaffer
+// dies.
 func endWithParent(*exec.Cmd) {}

@@ -56,7 +56,7 @@ func (p *Program) CheckInstalled(advice string) error {
 }
 
 const (
-	// defaultTimeout is the time limit for one call of a program without a Timeout.
+	// defaultTimeout is the time limit for one call of a [Program] whose Timeout is 0.
 	defaultTimeout = 2 * time.Minute
 	// endGrace is how long a program's output may stay open after the program has exited or was
 	// killed, for example because a child process still holds it open.
@@ -77,8 +77,8 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Dir, p.Env, strings.NewReader(input), &out, &said
 	cmd.WaitDelay = endGrace
 	if p.EndsWithParent {
-		// Keep this thread: on Linux, the kernel kills the program when the thread that started it
-		// ends.
+		// Keep this thread until the program has ended: on Linux, the kernel kills the program when
+		// the thread that started it ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		endWithParent(cmd)
@@ -100,7 +100,8 @@ func (p *Program) Run(ctx context.Context, input string, args ...string) (string
 	return strings.TrimSpace(out.String()), err
 }
 
-// limitedBuffer keeps at most maxOutput bytes. A Write that does not fit fails, and sets full.
+// limitedBuffer keeps at most maxOutput bytes. A Write that does not fit fails, and sets the field
+// full.
 type limitedBuffer struct {
 	bytes.Buffer
 	full bool

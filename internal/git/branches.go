@@ -22,8 +22,8 @@ func (g Client) CheckBranchName(ctx context.Context, name string) error {
 	return nil
 }
 
-// StartBranch returns the tip of a branch. If the branch does not exist, it creates the branch at
-// commit, and returns commit.
+// StartBranch returns the id of the last commit of a branch. If the branch does not exist, it
+// creates the branch at the commit with the id commit, and returns this id.
 func (g Client) StartBranch(ctx context.Context, name, commit string) (string, error) {
 	tip, err := g.CommitID(ctx, Heads+name)
 	if err != nil || tip != "" {
@@ -68,7 +68,8 @@ func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
 	return branches, nil
 }
 
-// Branch returns the tip of a branch. If the branch does not exist, it creates the branch at start.
+// Branch returns the last commit of a branch. If the branch does not exist, it creates the branch
+// at start.Commit.
 func (r *Repo) Branch(ctx context.Context, name string, start Base) (Base, error) {
 	if err := r.Git.CheckBranchName(ctx, name); err != nil {
 		return Base{}, err

@@ -26,8 +26,8 @@ const (
 )
 
 // settings returns the git options for every command. They turn off hooks and background work, and
-// override settings that would change what a command does. The option core.fsync makes
-// commits survive a power failure.
+// override the user's git settings that would change what a command does. The option core.fsync
+// makes commits survive a power failure.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -44,9 +44,10 @@ func settings() []string {
 	}
 }
 
-// userVariables returns the names of the git variables that describe the user and the machine.
-// The function environ removes all other git variables, such as GIT_DIR: if git has started gaffer,
-// for example in a hook, they describe that git command.
+// userVariables returns the names of the git variables that describe the user and the machine. The
+// function environ removes all other git variables, such as GIT_DIR. If gaffer was started by git,
+// for example in a hook, they describe the repository of that git command, which may be another
+// one.
 func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -56,8 +57,8 @@ func userVariables() []string {
 	}
 }
 
-// environ returns the environment for git: base with gaffer's settings, and with only those git
-// variables that userVariables lists.
+// environ returns the environment for git: the variables in base, and those that gaffer sets. Of
+// the git variables in base, it keeps only those that the function userVariables lists.
 func environ(base []string) []string {
 	env := slices.DeleteFunc(slices.Clone(base), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -72,8 +73,8 @@ type Client struct {
 	Dir       string // the folder in which git runs
 	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
-	// hold is a locked file that the git processes inherit, so that it stays locked until they end.
-	// It is nil outside of [Repo.Locked].
+	// hold is a locked file that the git processes inherit. So the file stays locked until all of
+	// them have ended, even if gaffer is killed. It is nil outside of [Repo.Locked].
 	hold *os.File
 }
 
@@ -133,7 +134,8 @@ func (g Client) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// ExitCode returns git's exit code if err is an [*Error], or -1 for nil and any other error.
+// ExitCode returns git's exit code if err is an [*Error]. For nil and for any other error, it
+// returns -1.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit
@@ -141,7 +143,8 @@ func ExitCode(err error) int {
 	return -1
 }
 
-// capped is a buffer for at most room bytes. A Write that does not fit fails, and sets full.
+// capped is a buffer for at most room bytes. A Write that does not fit fails, and sets the field
+// full.
 type capped struct {
 	bytes.Buffer
 	room int

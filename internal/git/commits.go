@@ -21,7 +21,8 @@ func (g Client) Resolve(ctx context.Context, name string) (string, error) {
 	return id, err
 }
 
-// Contains reports whether ancestor is the commit itself or one of its ancestors.
+// Contains reports whether the commit ancestor is the same as the given commit or one of its
+// ancestors.
 func (g Client) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
 	_, err := g.Run(ctx, "merge-base", "--is-ancestor", ancestor, commit)
 	if ExitCode(err) == 1 {
@@ -51,8 +52,8 @@ func (g Client) CommitTree(ctx context.Context, tree, message string, parents ..
 }
 
 // WithAuthor returns a client that can create commits, with the user as author and committer. If
-// the user has configured no name for git, the client uses the name gaffer, and not a name that git
-// derives from the machine's name.
+// the user's git configuration lacks a name or an email address, the client uses the name gaffer.
+// It does not use what git derives from the names of the user's account and the machine.
 func (g Client) WithAuthor(ctx context.Context) (Client, error) {
 	for _, role := range []string{"GIT_AUTHOR", "GIT_COMMITTER"} {
 		_, err := g.Run(ctx, "-c", "user.useConfigOnly=true", "var", role+"_IDENT")

@@ -54,8 +54,8 @@ func (r *Repo) LinesOf(ctx context.Context, tree, path string, first, last int) 
 	return strings.Join(lines[first-1:last], ""), err
 }
 
-// WithObjectsIn returns a client that writes new objects to a folder below dir instead of the
-// repository. The caller deletes dir later, and with it these objects.
+// WithObjectsIn returns a copy of the client g that writes new git objects to a folder below dir
+// instead of the repository. The caller deletes dir later, and with it these objects.
 func (r *Repo) WithObjectsIn(g Client, dir string) (Client, error) {
 	objects := filepath.Join(dir, "objects")
 	escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(filepath.Join(r.Folder, "objects"))

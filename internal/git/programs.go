@@ -12,13 +12,15 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// Programs lists the programs that settings in the repository's own configuration make git run.
-// Such settings may come with a copied folder, and agents can write them.
+// Programs lists the programs that settings in the repository's own configuration make git run. The
+// user has not always written these settings: they may come with a folder that was copied from
+// elsewhere, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
 // readPrograms finds the programs that the repository's own settings make git run, and stores them
-// in r.programs. It changes the client r.Git so that git does not run them: the user's settings or
-// harmless values apply instead. The client r.plain still runs them.
+// in r.programs. It changes the client r.Git so that git does not run these programs: instead of
+// each such setting, the user's own setting or a harmless value applies. The client r.plain still
+// runs the programs.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
@@ -50,7 +52,7 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 		}
 		r.programs = append(r.programs, p)
 		replaced = append(replaced, neutral...)
-		for _, u := range users { // let the user's own setting of this name apply
+		for _, u := range users { // if the user has own settings with the same key, they apply instead
 			if u.key == s.key {
 				replaced = append(replaced, u)
 			}
@@ -64,8 +66,9 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 // setting is the key and value of a git setting.
 type setting struct{ key, value string }
 
-// split parses the output of git config --list -z --show-scope. scoped has the settings whose
-// scope, such as "local", is in scopes. users has the settings of the user and the system.
+// split parses the output of git config --list -z --show-scope. The result scoped has the settings
+// whose scope, for example "local", is in the parameter scopes. The result users has the settings
+// of the user and of the system, which are the scopes "global" and "system".
 func split(list string, scopes ...string) (scoped, users []setting) {
 	words := strings.Split(list, "\x00")
 	for i := 0; i+1 < len(words); i += 2 {
@@ -90,10 +93,11 @@ func variables(list []setting) []string {
 	return env
 }
 
-// withoutProgram returns settings that keep git from running a program. key is the name of the
-// setting that makes git run the program, such as core.sshcommand. withoutProgram returns false if
-// no settings are needed, because key names no program or git never runs that program here. For
-// example, the function settings turns off the pager for every git command.
+// withoutProgram returns settings that keep git from running a program. The parameter key is the
+// name of the setting that makes git run the program, such as core.sshcommand. withoutProgram
+// returns false if no settings are needed. This is the case if the value of key is no program. It
+// is also the case if gaffer never lets git run that program: for example, gaffer passes --no-pager
+// to every git command.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""
@@ -105,7 +109,8 @@ func withoutProgram(key string) ([]setting, bool) {
 	case "filter.clean", "filter.smudge", "filter.process":
 		return []setting{{key, ""}, {"filter." + middle + ".required", "false"}}, true
 	case "merge.driver":
-		// Use git's own merge. With an empty driver, git would take one side and lose the other.
+		// Use git's own merge of two versions of a file. With an empty driver, git would keep one
+		// version and lose the other.
 		return become("git merge-file --marker-size=%L %A %O %B")
 	case "hook.command", "core.askpass", "core.alternaterefscommand":
 		return become("true")
@@ -135,8 +140,8 @@ func changesFiles(p trust.Program) bool {
 	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
 }
 
-// MayWrite returns an error if checkouts, commits or merges need programs of the repository that
-// the user does not trust.
+// MayWrite returns an error if the repository's own settings name filters or merge drivers that the
+// user does not trust. Checkouts, commits and merges would need these programs.
 func (r *Repo) MayWrite() error {
 	return trust.Check(os.Getenv, r.main, slices.DeleteFunc(r.Programs(), func(p trust.Program) bool { return !changesFiles(p) }))
 }

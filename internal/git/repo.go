@@ -10,7 +10,7 @@
 // worktrees. gaffer's own files are in the repository's git folder, below gaffer/:
 //
 //	gaffer/lock  locked by the process that changes branches or worktrees
-//	gaffer/busy  locked by the git commands of that process, which may outlive the process
+//	gaffer/busy  locked by the git commands of that process; they may still run after it has ended
 //
 // Worktrees and merges are created by the packages worktree and merge, which use this package.
 package git
@@ -114,7 +114,8 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// This command fails if dir is inside a git folder. Then r.here stays empty.
+	// This command fails if dir is inside a git folder. Then r.here is empty, and is set to the
+	// main worktree below.
 	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 	if r.main, err = r.findMain(ctx, own); err != nil {
 		return err

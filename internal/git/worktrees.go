@@ -16,7 +16,7 @@ type Worktree struct {
 	Head   string // id of the checked-out commit; empty if there is none
 	Branch string // name of the checked-out branch without refs/heads/; empty if HEAD is detached
 	Locked bool
-	Reason string // reason that was given for the lock
+	Reason string // reason that was given when the worktree was locked
 }
 
 // Initializing is the lock reason that git itself sets on a worktree while git creates the
@@ -80,8 +80,10 @@ func CheckedOut(list []Worktree, branch string) []Worktree {
 }
 
 // GitFolder returns the path of the folder in which git keeps its files about the linked worktree
-// at path. It returns a [*TakenError] if this folder and the worktree do not point to each other.
-// In such a worktree, git might use a repository in a folder above it.
+// at path. The worktree's file .git contains the path of that folder, and a file in that folder
+// contains the path of the worktree. If one of these paths is wrong or missing, GitFolder returns a
+// [*TakenError], because git commands in the worktree might use another repository, one in a parent
+// folder.
 func (r *Repo) GitFolder(path string) (string, error) {
 	broken := &TakenError{
 		"folder", path, "there are files in it, but it is not a worktree of this repository any more",
@@ -141,8 +143,9 @@ func (r *Repo) InWorktree(g Client, path string) (Client, error) {
 }
 
 // FindRebase returns the path of the worktree with an unfinished rebase of a branch, or "" if there
-// is none. During a rebase the branch is checked out nowhere. If gaffer moved the branch, git could
-// not finish the rebase.
+// is none. gaffer must not move a branch during its rebase, because git could not finish the
+// rebase. The list of checked-out branches does not show a rebase: while it is unfinished, git
+// lists the branch as checked out in no worktree.
 func (r *Repo) FindRebase(branch string) (string, error) {
 	linked, err := os.ReadDir(filepath.Join(r.Folder, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

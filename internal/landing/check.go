@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// endGrace is how long a check may take to exit after SIGTERM, before it gets SIGKILL. It is
-	// also how long the output of a check may stay open after the check has exited.
+	// endGrace is how long a check, which is a command that tests the merged files, may take to
+	// exit after SIGTERM. After that it gets SIGKILL. endGrace is also how long the output of a
+	// check may stay open after the check has exited.
 	endGrace = 5 * time.Second
-	// reportEvery is the interval between two messages about a check that takes long.
+	// reportEvery is the interval between two progress messages about a check that takes long.
 	reportEvery = 10 * time.Second
-	// keptOutput is the maximum size of the last part of a check's output that is reported, in
-	// bytes.
+	// keptOutput is how many bytes of a failed check's output are reported at most. They are taken
+	// from the end of the output.
 	keptOutput = 4 << 10
 )
 
@@ -43,8 +44,8 @@ func (e *checkError) Hint() string {
 	return "nothing was merged; --fix sends this to the agent of " + e.task
 }
 
-// verify runs the checks of a task in dir, which has the merged files. The checks get the task's
-// environment variables.
+// verify runs the check commands of a task in the folder dir, which contains the merged files. The
+// commands get the task's environment variables.
 func (l *Lander) verify(ctx context.Context, c *change, dir string) error {
 	clean := supervisor.WithoutSecrets(os.Environ())
 	vars, err := secret.Resolver{Environ: clean, Dir: dir, Find: supervisor.FindProgram}.Resolve(ctx, c.spec.Env)
@@ -108,7 +109,7 @@ func (l *Lander) runCheck(ctx context.Context, task, dir, command string, env []
 	return &checkError{task, command, strings.TrimSpace(text + "\n(" + cmd.ProcessState.String() + ")")}
 }
 
-// tail is a writer that keeps only the last bytes that are written to it: 2*keptOutput at most.
+// tail is a writer that keeps only the last 2*keptOutput bytes that are written to it.
 type tail struct{ kept *bytes.Buffer }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -2,9 +2,9 @@
 // changes, opens pull requests for them, and undoes merges and discards.
 //
 // A merge is first made and checked without touching any branch. Then the target branch is moved,
-// and a git ref that describes the merge is created, see [merge.Land]. Finally, the review of the
-// change in the store is updated. If the process dies before that, [Lander.Sync] finds the ref and
-// updates the review. So no change is merged twice, and no merge is forgotten.
+// and a git ref that describes the merge is created, see [merge.Land]. Finally, the user's review
+// of the change, which is in the store, is updated. If the process dies before that, [Lander.Sync]
+// finds the ref and updates the review. So no change is merged twice, and no merge is forgotten.
 package landing
 
 import (
@@ -24,8 +24,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Reviews stores the reviews of changes and sends messages to agents. The engine
-// implements it.
+// Reviews stores the user's reviews of the changes that tasks have made, and sends messages to
+// agents. The engine implements it.
 type Reviews interface {
 	Reviews(ctx context.Context, run string) ([]fleet.Review, error)
 	ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error
@@ -41,8 +41,8 @@ type Options struct {
 	Scratch string               // path of the folder for the worktrees in which merges are checked
 	Here    func(store.Run) bool // reports whether the worktrees of a run are on this machine
 	Who     string               // name of the user who changes the reviews
-	// Progress is called with a line about work that takes long, such as a check. If it is nil,
-	// these lines are dropped.
+	// Progress is called with one line of text about work that takes long, such as a check. If
+	// Progress is nil, these lines are dropped.
 	Progress func(text string)
 }
 
@@ -93,7 +93,8 @@ func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.
 // Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *NoChangeError) Conflict() bool { return true }
 
-// change is everything that one task has changed, with the task's review and worktree.
+// change is everything that one task has changed, with the user's review of it and the task's
+// worktree.
 type change struct {
 	task   store.Task
 	spec   plan.Task
@@ -123,8 +124,9 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
-			// Skip tasks without a worktree of their own, candidates (another task brings the work
-			// of one of them), and tasks that only merge branches.
+			// Skip tasks without a worktree of their own, and tasks that only merge branches. Also
+			// skip candidates, which are tasks in which several agents do the same work: another
+			// task takes over the work of one of them, and only that task is merged.
 			continue
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
@@ -160,8 +162,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 }
 
 // readRun returns a run and its tasks. It returns an error if this Lander cannot merge the run's
-// changes: they are on another machine, or the run belongs to a team or a workflow, which merges
-// its work itself.
+// changes. That is the case if the changes are on another machine, or if the run belongs to a team
+// of agents or to a workflow: both merge their work themselves.
 func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks []store.Task, err error) {
 	err = l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		if row, err = r.Run(run); err != nil {
@@ -189,8 +191,8 @@ func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks 
 	return row, tasks, err
 }
 
-// repositories holds the git repositories in which the tasks of a run work, by the path of the
-// folder in which they were opened.
+// repositories holds the git repositories in which the tasks of a run work. The key is the path of
+// the folder for which the repository was opened.
 type repositories map[string]*repository
 
 // repository is a git repository, with the worktrees of one run.
@@ -199,8 +201,9 @@ type repository struct {
 	trees []worktree.Tree
 }
 
-// change returns the change of a task in the repository at dir. The review of the change is a new,
-// open one. If the store has a review of the change, the caller must set that one instead.
+// change returns the change of a task in the repository at dir. The result has a new review in the
+// state "open". If the store already has a review of the change, the caller must put that one into
+// the result instead.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {
@@ -231,8 +234,8 @@ func (r repositories) change(ctx context.Context, dir string, t store.Task, spec
 	return c, nil
 }
 
-// Sync brings the reviews of a run up to date after a crash. It compares them with refs in the git
-// repository, which say which changes were merged or discarded.
+// Sync brings the reviews of a run up to date after a crash. It compares the reviews with refs in
+// the git repository. These refs say which changes were merged or discarded.
 func (l *Lander) Sync(ctx context.Context, run string) error {
 	_, err := l.changes(ctx, run)
 	return err
@@ -280,8 +283,8 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 	return nil
 }
 
-// merged records in a review that the change was merged: the landing l describes that merge. The
-// review may already have the landing of an older merge, which l replaces.
+// merged records in the review r that the change was merged. The parameter l, the landing,
+// describes that merge. If r already has the landing of an older merge, l replaces it.
 func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.Landing != nil && r.Landing.Undo == l.Undo {
 		return nil
@@ -298,7 +301,8 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 	return review.Merge(r, l)
 }
 
-// record calls rule, which changes the review of a change, and stores the review.
+// record calls the function rule, which updates the review of the change c. Then record stores the
+// updated review.
 func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review) error) error {
 	return l.opts.Reviews.ChangeReview(ctx, c.key(), l.opts.Who, func(r *fleet.Review) error {
 		err := rule(r)

@@ -39,7 +39,8 @@ func (l *Lander) Merge(ctx context.Context, request fleet.MergeRequest) ([]fleet
 // Merge merges the changes of the queue in order, and returns the result of each. It stops if a
 // target branch cannot be moved. It also stops when it has sent a change back to its agent; the
 // caller can call Merge again after the agent has ended. If a worktree has a target branch checked
-// out, the merge changes the files there. confirmed says that the user agrees to that.
+// out, the merge changes the files in that worktree. The parameter confirmed says that the user
+// agrees to that.
 func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult, error) {
 	q.request.Yes = confirmed
 	list, err := q.l.changes(ctx, q.request.Run)
@@ -70,7 +71,7 @@ func (q *Queue) Merge(ctx context.Context, confirmed bool) ([]fleet.MergeResult,
 	return results, nil
 }
 
-// Auto merges the changes of the tasks of a run that have 'land: merge' in the plan. If a change
+// Auto merges the changes of those tasks of a run that have 'land: merge' in the plan. If a change
 // has a conflict or fails a check, Auto sends it back to its agent.
 func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, error) {
 	list, err := l.changes(ctx, run)
@@ -100,7 +101,7 @@ func (l *Lander) Auto(ctx context.Context, run string) ([]fleet.MergeResult, err
 	return results, nil
 }
 
-// merge merges one change into its target branch. list has all changes of the run.
+// merge merges the change c into its target branch. The parameter list has all changes of the run.
 func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.MergeResult, error) {
 	m := fleet.MergeResult{Run: c.task.Run, Task: c.task.Task, Into: cmp.Or(q.request.Into, c.into)}
 	if m.Into == "" {
@@ -140,8 +141,8 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 	landing := landingOf(done)
 	m.State, m.Landing, m.Updated = fleet.MergeDone, &landing, done.Updated
 	if done.Earlier {
-		// The change was merged before. The review already describes that merge, or a later one
-		// into another branch, so it need not change.
+		// The change was merged before. The review already describes that merge, or a later merge
+		// into another branch, so the review need not change.
 		m.State = fleet.MergeAlready
 		return m, nil
 	}
@@ -151,8 +152,8 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 // needsApproval reports whether the queue merges only changes that the user has approved.
 func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
 
-// mayMerge checks whether a change can be merged now. If not, it sets m.State and the fields of m
-// that describe the reason or an earlier merge.
+// mayMerge checks whether the change c can be merged now. If it cannot, mayMerge sets m.State. It
+// also stores in m the reason, or an earlier merge of the change.
 func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
 	skip := func(why, hint string) error {
 		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
@@ -186,8 +187,9 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	if q.request.All {
 		return nil
 	}
-	// If the change contains commits of another task, they would be merged too. So the other task's
-	// change must be approved or merged, or its commits must already be in the target branch.
+	// If the branch of this change contains commits of another task, they would be merged too. So
+	// the other task's change must be approved or merged, or its commits must already be in the
+	// target branch.
 	for _, other := range list {
 		if other == c || other.repo != c.repo || other.review.State == fleet.ReviewMerged || other.review.State == fleet.ReviewApproved || q.approved[other.task.Task] {
 			continue
@@ -216,9 +218,10 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed stores in m that err has prevented the merge of a change, and returns m. If err is a
-// conflict or a failed check, and the request asks for fixes, it sends the change back to its
-// agent. failed also returns err if the whole request must end because of it.
+// failed is called after the error err has prevented the merge of a change. It stores the reason in
+// the result m, and returns m. If err is a conflict or a failed check, and the request asks for
+// fixes, failed sends the change back to its agent. If err is unexpected, failed also returns err,
+// so that the caller merges no further changes.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -276,9 +279,10 @@ const maxFixes = 3
 // fixPrefix is the prefix of the ids of messages to agents about conflicts and failed checks.
 const fixPrefix = "land-"
 
-// sendBack sends the message text about a conflict or a failed check to the agent of a change. The
-// id of the message is derived from the text and the commits, so that a repeated call does not send
-// the message twice. After maxFixes messages, sendBack only sets a hint in m.
+// sendBack sends a message about a conflict or a failed check to the agent of the change c. The
+// parameter text is the text of the message. The id of the message is derived from the text and the
+// commits, so that a repeated call does not send the message twice. If maxFixes messages were
+// already sent, sendBack sends no message, and only sets a hint for the user in the result m.
 func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
 	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
 	if err != nil {

@@ -74,11 +74,12 @@ func wholeFileProblem(line []byte) string {
 	return ""
 }
 
-// unreadableID finds the id of a bead in a line that is not valid JSON. The id is in the regular
-// expression's group 1.
+// unreadableID finds the id of a bead (work item) in a line that is not valid JSON. The id is in
+// group 1 of the regular expression.
 var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
-// line parses one line of the file. If the line is not valid, it reports a problem and returns nil.
+// line parses one line of the file, which describes a bead (work item). If the line is not valid,
+// the method line reports a problem and returns nil.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()
@@ -102,8 +103,8 @@ func (b *beadReader) line(line []byte, number int) *node {
 	return n
 }
 
-// rewordForLine replaces words such as "document" in a message of the JSON parser, so that the
-// message is about a line.
+// rewordForLine changes a message of the JSON parser about a document, so that the message is about
+// a line.
 func rewordForLine(problem string) string {
 	if strings.HasPrefix(problem, "text after the end") {
 		return "found more behind the bead, want one bead on each line"
@@ -111,7 +112,8 @@ func rewordForLine(problem string) string {
 	return strings.ReplaceAll(problem, "the document", "the line")
 }
 
-// jsonReader converts a line of valid JSON to nodes with their positions.
+// jsonReader converts a line of valid JSON to a tree of nodes, which are the values with their
+// positions in the file.
 type jsonReader struct {
 	*reporter
 	line    []byte

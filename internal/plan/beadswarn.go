@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// holdBack marks beads as Done on which no agent may work now, so that the plan leaves them out,
-// and adds a warning. These are the beads that the tracker holds back, the parts of such beads, and
-// all beads that wait for any of these.
+// holdBack finds the beads (work items) on which no agent may work now, and warns about them. It
+// sets the field Done of their tasks, so that the plan leaves them out. These beads are: those on
+// which the issue tracker does not allow work now, the parts of such beads, and all beads that wait
+// for any of these beads.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -59,8 +60,8 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll adds warnings about beads in the tracker's format for which gaffer does something that
-// users may not expect. For example, no agent works on an epic itself.
+// warnAll adds warnings about beads (work items) in the issue tracker's format, if gaffer does
+// something with them that users may not expect. For example, no agent works on an epic itself.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {

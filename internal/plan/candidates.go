@@ -10,7 +10,8 @@ import (
 // agents that do the same task. gaffer itself does the picking task, without an agent program.
 const PickAgent = "gaffer-pick"
 
-// PickBy says who picks one of the results if several agents do the same task.
+// PickBy says who picks a result if several agents do the same task and one of their results is
+// used.
 type PickBy string
 
 // The values of PickBy.
@@ -20,9 +21,10 @@ const (
 	PickJudge  PickBy = "judge"  // another agent compares the results and picks one
 )
 
-// CandidateKeys holds settings of a task that several agents do, so that one of their results can
-// be picked. The settings exist only while a plan is read: then [Plan.ExpandCandidates] replaces
-// such a task by one task for each agent.
+// CandidateKeys holds the settings of a task that several agents do, so that one of their results
+// can be picked. The task has these settings only while the plan is read. At the end of reading,
+// [Plan.ExpandCandidates] replaces the task by one task for each agent, and a task that picks the
+// result.
 type CandidateKeys struct {
 	Candidates []string `json:"-"` // the agents, each as AGENT or AGENT:MODEL
 	PickBy     PickBy   `json:"-"`
@@ -35,16 +37,16 @@ type CandidateKeys struct {
 // compares their results.
 type Pick struct {
 	By         PickBy   `json:"By"`
-	Candidates []string `json:"Candidates"`      // ids of the candidates' tasks
+	Candidates []string `json:"Candidates"`      // ids of the tasks of the candidates
 	JudgeTask  string   `json:"Judge,omitzero"`  // id of the task that judges the candidates; empty if there is no judge
-	IsJudge    bool     `json:"Judges,omitzero"` // true for the task that judges, false for the task that picks
-	Goal       string   `json:"Goal,omitzero"`   // the candidates' prompt, which the judge needs
+	IsJudge    bool     `json:"Judges,omitzero"` // true for the task of the judge, false for the task that picks one candidate
+	Goal       string   `json:"Goal,omitzero"`   // prompt that all candidates get; the judge needs it, too
 	Rubric     string   `json:"Rubric,omitzero"` // what the judge must look at when it compares the results
 }
 
 const (
-	maxCandidates       = 16  // maximum number of candidates for one task
-	maxIDWithCandidates = 150 // maximum length of the id of a task with candidates, in bytes
+	maxCandidates       = 16  // maximum number of candidates, the agents that do the same task
+	maxIDWithCandidates = 150 // maximum length of the id of a task that several agents do as candidates, in bytes
 )
 
 // SplitAgent splits a text such as "claude:opus" into agent and model. If the text has no colon,
@@ -54,9 +56,10 @@ func SplitAgent(text string) (agent, model string) {
 	return agent, model
 }
 
-// ExpandCandidates replaces each task that has candidates by several tasks: one for each candidate,
-// with its own worktree; one for the judge, if a judge picks; and one with the original id that
-// picks a result. A task that waits for the original id starts from the picked result.
+// ExpandCandidates replaces each task that has candidates, which are several agents that do the
+// same task. Instead of this task, the plan gets several tasks: one for each candidate, with its
+// own worktree; one for the judge, if a judge picks; and one with the original id that picks a
+// result. A task that waits for the original id starts from the picked result.
 func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -79,7 +82,8 @@ func (p Plan) ExpandCandidates() Plan {
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
 			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true, Item: t.Item,
-			// When the candidates have ended, the engine replaces this prompt with their results.
+			// When all candidates, the agents that do the task, have ended, the engine replaces
+			// this prompt by their results.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},
 		}
@@ -93,7 +97,8 @@ func (p Plan) ExpandCandidates() Plan {
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
-			// LandKeep means: do not merge the candidate's work. Only the picked work is merged.
+			// LandKeep means: do not merge the work of this candidate, one of several agents that
+			// do the same task. Only the picked work is merged.
 			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID
 			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
 			tasks = append(tasks, one)
@@ -116,9 +121,11 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// CollapseCandidates is the inverse of [Plan.ExpandCandidates]: it replaces the tasks of
-// candidates, the tasks that judge and the tasks that pick by the original tasks. It returns an
-// [*UnwritableError] if the candidates of a task that picks are not in the plan.
+// CollapseCandidates is the inverse of [Plan.ExpandCandidates]. Several agents, the candidates, may
+// do the same task; then the plan has a task for each candidate, a task that picks a result, and
+// perhaps a task for a judge. CollapseCandidates replaces these tasks by the original task. It
+// returns an [*UnwritableError] if the plan has a task that picks a result, but not the tasks of
+// its candidates.
 func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -128,7 +135,7 @@ func (p Plan) CollapseCandidates() (Plan, error) {
 	for _, pick := range p.Tasks {
 		switch {
 		case pick.Candidate != "":
-			continue // skip: a candidate or judge is handled with the task that picks
+			continue // skip: the task of a candidate or a judge is handled together with the task that picks
 		case pick.Pick == nil:
 			tasks = append(tasks, pick)
 			continue
@@ -162,9 +169,10 @@ func joinAgent(agent, model string) string {
 	return agent + ":" + model
 }
 
-// candidateSuffix returns the part of a candidate's id after the id of the task, for example
-// "claude-opus" for the agent claude and the model opus. It replaces all characters except ASCII
-// letters, digits, "_" and "." by hyphens, and shortens the result to 40 bytes.
+// candidateSuffix returns the end of the id of a candidate's task, for example "claude-opus" for
+// the agent claude and the model opus. The id begins with the id of the original task, which
+// several agents do as candidates. candidateSuffix replaces all characters except ASCII letters,
+// digits, "_" and "." by hyphens, and shortens the result to 40 bytes.
 func candidateSuffix(agent, model string) string {
 	name := agent
 	if model != "" {
@@ -179,7 +187,8 @@ func candidateSuffix(agent, model string) string {
 	return name[:min(len(name), 40)]
 }
 
-// candidateKeys returns the keys that only tasks with candidates may have.
+// candidateKeys returns the keys that only tasks with candidates may have. Candidates are several
+// agents that do the same task.
 func candidateKeys() []keySpec[Task] {
 	return []keySpec[Task]{
 		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
@@ -193,8 +202,9 @@ func candidateKeys() []keySpec[Task] {
 	}
 }
 
-// checkCandidates reports problems with the keys for candidates. If a task with candidates names no
-// judge, it sets JudgeAgent to the task's agent.
+// checkCandidates reports problems with the keys for candidates, which are several agents that do
+// the same task. If a task with candidates names no judge, checkCandidates sets JudgeAgent to the
+// task's agent.
 func checkCandidates(r *reporter, t *Task, given map[string]pair) {
 	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
 	agents := append(Agents(), r.agents...)

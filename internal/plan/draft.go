@@ -14,7 +14,7 @@ const maxTasks = 20_000
 // file, so that checks can report problems with line numbers.
 type draft struct {
 	Plan
-	positions []taskPositions // for each task in Plan.Tasks: where its parts are in the file
+	positions []taskPositions // for each task in Plan.Tasks: where its id, its prompt and its dependencies are in the file
 }
 
 type taskPositions struct {
@@ -36,8 +36,8 @@ func (d *draft) add(t Task, at taskPositions) {
 	d.positions = append(d.positions, at)
 }
 
-// check reports problems with the ids, references and files of tasks, and with cycles. word is what
-// the format calls a task, for example "bead".
+// check reports problems with the ids, references and files of tasks, and with cycles. The
+// parameter word is the word for a task in these reports, for example "bead".
 func (d *draft) check(r *reporter, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:

@@ -2,9 +2,9 @@ package plan
 
 import "slices"
 
-// fileIndex holds the file patterns that tasks declare, in a tree of folders. With it, a search for
-// overlaps compares a pattern only with the patterns of its own folder and of the folders above and
-// below it.
+// fileIndex holds file patterns in a tree of folders. The patterns say which files the tasks
+// change. With the tree, a search for overlaps compares a pattern only with the patterns of its own
+// folder and of the folders above and below it.
 type fileIndex struct {
 	root    folder
 	matcher matcher
@@ -17,8 +17,9 @@ func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, ta
 
 type folder struct {
 	below map[string]*folder
-	// here holds the patterns whose literal part is this folder. The literal part is the path
-	// before the first path element with a wildcard. If there is no wildcard, it is the whole path.
+	// The field here holds the file patterns whose literal part is the path of this folder. The
+	// literal part of a pattern is the path before the first path element with a wildcard. If the
+	// pattern has no wildcard, it is the whole path.
 	here []declaredFile
 }
 
@@ -45,8 +46,8 @@ func (c *fileIndex) add(task int, patterns []*pattern) {
 	}
 }
 
-// overlaps returns the indexes, in ascending order, of the tasks that have a pattern which overlaps
-// one of the given patterns. The list is valid until the next call.
+// overlaps returns the indexes, in ascending order, of the tasks that have a file pattern which
+// overlaps one of the given patterns. The list is valid until the next call.
 func (c *fileIndex) overlaps(patterns []*pattern) []int {
 	c.found = c.found[:0]
 	c.query++
@@ -58,7 +59,7 @@ func (c *fileIndex) overlaps(patterns []*pattern) []int {
 }
 
 // search compares the pattern p with all patterns that could overlap it: those in the folder of p,
-// in the folders above it, and in all folders below it.
+// in the folders above that folder, and in all folders below it.
 func (c *fileIndex) search(p *pattern) {
 	at := &c.root
 	for _, name := range p.segments[:p.literal] {
@@ -77,9 +78,10 @@ func (c *fileIndex) walk(p *pattern, at *folder) {
 	}
 }
 
-// compare finds the patterns in others that overlap p, and adds their tasks to c.found. The caller
-// must pass patterns of p's own folder, of a folder above it or of a folder below it. Two of these
-// patterns without wildcards always overlap, because one path is equal to the other or contains it.
+// compare finds the patterns in the list others that overlap p, and adds their tasks to c.found.
+// The caller must pass patterns of p's own folder, of a folder above it or of a folder below it. If
+// neither p nor such a pattern has a wildcard, the two always overlap, because one path is equal to
+// the other or contains it.
 func (c *fileIndex) compare(p *pattern, others []declaredFile) {
 	for _, other := range others {
 		if c.seen[other.task] == c.query {

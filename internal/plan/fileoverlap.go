@@ -8,8 +8,8 @@ import (
 // Overlap is a pair of tasks that may run at the same time and declare that they change the same
 // files.
 type Overlap struct {
-	// First and Second are the ids of the tasks. Second is in a later layer of [Plan.Waves], or in
-	// the same layer and later in the plan.
+	// First and Second are the ids of the tasks. Second comes later than First if the tasks are
+	// sorted by their layers in [Plan.Waves], and within a layer by their order in the plan.
 	First, Second         string
 	FirstFile, SecondFile string // the file patterns of First and Second that overlap
 }
@@ -49,15 +49,16 @@ func (s *separation) overlap(i, j int) Overlap {
 
 // Separate returns the plan with additional dependencies, so that tasks with overlapping files
 // never run at the same time: one of them waits for the other. Separate assigns the tasks to
-// layers, one task after the other. A task gets the first layer that comes after the layers of all
-// its dependencies and in which no task has overlapping files yet. Existing dependencies stay.
+// layers, one task after the other. Tasks of one layer may run at the same time. A task gets the
+// first layer that comes after the layers of all its dependencies and in which no task has
+// overlapping files yet. Existing dependencies stay.
 func (p Plan) Separate() Plan {
 	s := newSeparation(p)
 	levels := s.assignLevels()
 	p.Tasks = slices.Clone(p.Tasks)
 	s.inOrder(levels, func(task int, hits []int) {
-		// Add the dependency on the latest task first, because it often implies dependencies on the
-		// other tasks.
+		// Add the dependency on the task in the highest layer first: that task often waits for the
+		// other tasks itself, and then no dependencies on them are needed.
 		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
 		for _, other := range hits {
 			if s.waits[task].has(other) {
@@ -71,8 +72,8 @@ func (p Plan) Separate() Plan {
 	return p
 }
 
-// separation holds the file patterns of each task. For each node of the graph, it also holds the
-// tasks that the node waits for, directly or indirectly.
+// separation holds the file patterns of each task. For each node of the dependency graph, it also
+// holds the tasks that the node waits for, directly or indirectly.
 type separation struct {
 	graph *Graph
 	files [][]*pattern
@@ -89,9 +90,10 @@ func newSeparation(p Plan) *separation {
 	return s
 }
 
-// inOrder goes through the tasks level by level. It calls visit for each task whose files overlap
-// the files of tasks that come before it in this order. hits are the indexes of those earlier
-// tasks. If no task declares files, inOrder does nothing.
+// inOrder goes through the tasks level by level. The parameter levels has the level of each node of
+// the dependency graph. inOrder calls the function visit for each task whose files overlap the
+// files of tasks that come before it in this order. The argument hits has the indexes of those
+// earlier tasks. If no task declares files, inOrder does nothing.
 func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
 	if !s.any() {
 		return
@@ -114,10 +116,10 @@ func (s *separation) any() bool {
 	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
 }
 
-// byLevel returns the nodes of the graph sorted by level, so that each node comes after the nodes
-// that it waits for. Within a level, tasks come first, in the order of the plan. Gates, the nodes
-// between two waves, come last. Tasks that are on a cycle, or wait for a task on a cycle, are left
-// out.
+// byLevel returns the nodes of the dependency graph sorted by level, so that each node comes after
+// the nodes that it waits for. Within a level, tasks come first, in the order of the plan. Gates
+// come last: these are nodes without a task that are between two waves, which are groups of tasks.
+// Tasks that are on a cycle, or wait for a task on a cycle, are left out.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {
@@ -139,9 +141,9 @@ func (s *separation) inherit(node int) {
 	}
 }
 
-// assignLevels returns a level for each node. The level of a task is the lowest level that is
-// higher than the levels of all nodes that the task waits for, and in which no task has overlapping
-// files.
+// assignLevels returns a level for each node of the dependency graph. The level of a task is the
+// lowest level that is higher than the levels of all nodes that the task waits for, and in which no
+// earlier task has overlapping files.
 func (s *separation) assignLevels() []int {
 	levels := make([]int, len(s.graph.needs))
 	placed := newFileIndex(len(s.graph.tasks))

@@ -17,7 +17,8 @@ type pattern struct {
 }
 
 // literalEnds holds the part of a segment before its first wildcard, and the part after its last
-// wildcard. If the segment has no wildcard, both are the whole segment.
+// wildcard. A segment is a name between the slashes of a file pattern. If the segment has no
+// wildcard, both parts are the whole segment.
 type literalEnds struct {
 	head, tail string
 	deep       bool // the segment is **
@@ -53,9 +54,9 @@ func newPattern(text string) *pattern {
 func (p *pattern) glob() bool { return p.literal < len(p.segments) }
 
 // matcher finds out which patterns overlap. The time to compare two globs grows with the product of
-// their lengths, so a malicious plan could make the comparisons very slow. work counts the steps of
-// all comparisons so far. When work exceeds maxWork, the matcher only makes a fast check of two
-// globs, and treats globs that pass it as overlapping.
+// their lengths, so a malicious plan could make the comparisons very slow. The field work counts
+// the steps of all comparisons so far. When work exceeds maxWork, the matcher only makes a fast
+// check of two globs, and treats globs that pass it as overlapping.
 type matcher struct{ work int }
 
 const maxWork = 20_000_000
@@ -75,8 +76,9 @@ func (m *matcher) overlap(p, q *pattern) bool {
 }
 
 // mayMeet is a fast check. It returns true for all pairs of patterns that overlap, and false for
-// many pairs that do not. It compares the segments at the same position, up to the first **, and
-// only their text before the first and after the last wildcard.
+// many pairs that do not. It compares the segments, which are the names between the slashes, at the
+// same position up to the first **. Of each segment it compares only the text before the first and
+// after the last wildcard.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]
@@ -142,14 +144,14 @@ func (m *matcher) names(a, b string) bool {
 	return lettersMeet(x, y)
 }
 
-// The special values in the result of letters: anyOne represents ?, anyMany represents *.
+// Special values in the result of the function letters: anyOne stands for ?, and anyMany for *.
 const (
 	anyOne  rune = -1
 	anyMany rune = -2
 )
 
-// letters returns the runes of a segment of a pattern. ? and a character class become anyOne. * and
-// braces become anyMany.
+// letters returns the runes of a segment of a pattern. The wildcard ? and a character class such as
+// [a-z] become anyOne. The wildcard * and braces such as {a,b} become anyMany.
 func letters(name string) []rune {
 	var all []rune
 	for name != "" {
@@ -170,9 +172,9 @@ func letters(name string) []rune {
 	return all
 }
 
-// lettersMeet reports whether there is a name that matches both a and b, which are results of
-// letters. The algorithm is the same as in paths, with runes instead of segments. One difference: a
-// and b do not match if only one of them has runes left.
+// lettersMeet reports whether there is a name that matches both a and b, which are results of the
+// function letters. The algorithm is the same as in [matcher.paths], with runes instead of
+// segments. One difference: a and b do not match if only one of them has runes left.
 func lettersMeet(a, b []rune) bool {
 	next := make([]bool, len(b)+1)
 	next[len(b)] = true

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// planDocument is a plan in gaffer's own format, before its tasks are read. Reading the tasks needs
-// the defaults, which may come later in the file.
+// planDocument is a plan in gaffer's own format, before its tasks are read. The tasks are read
+// later because they need the plan's default values, which may come after the tasks in the file.
 type planDocument struct {
 	name      string
 	defaults  Task

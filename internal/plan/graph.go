@@ -4,15 +4,18 @@ import "slices"
 
 // Graph is the dependency graph of a plan's tasks.
 //
-// The first nodes are the tasks. After them, there is one gate for each wave except the last. A
-// gate is a node without a task. It waits for the tasks of its wave and for the previous gate, and
-// the tasks of the next wave wait for it. So for two waves with thousands of tasks, the graph needs
-// thousands of edges and not millions.
+// A plan may assign tasks to numbered groups, which are called waves. A task of a wave waits for
+// all tasks of the waves with lower numbers.
+//
+// The first nodes of the graph are the tasks. After them, there is one gate for each wave except
+// the last. A gate is a node without a task. It waits for the tasks of its wave and for the
+// previous gate, and the tasks of the next wave wait for it. So for two waves with thousands of
+// tasks, the graph needs thousands of edges and not millions.
 type Graph struct {
 	tasks []Task
 	index map[string]int // for each task id: index of the first task with this id
-	gates []int          // numbers of the waves that have a gate, in ascending order
-	waves map[int][]int  // by wave number: indexes of the tasks of the wave
+	gates []int          // numbers of the waves (groups of tasks) that have a gate (a node at their end), in ascending order
+	waves map[int][]int  // for the number of each wave (group of tasks): the indexes of its tasks
 	needs [][]int        // for each node: the nodes that it waits for, without duplicates
 }
 
@@ -68,9 +71,11 @@ func (g *Graph) taskNeeds(i int) []int {
 	return needs
 }
 
-// gateBefore returns the gate that the tasks of a wave wait for. ok is false if they wait for none.
+// gateBefore returns the gate that the tasks of a wave wait for. Waves are numbered groups of
+// tasks, and a gate is the node between two waves. The result ok is false if the tasks wait for no
+// gate.
 func (g *Graph) gateBefore(wave int) (node int, ok bool) {
-	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the gates of the lower waves
+	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the waves with lower numbers
 	return len(g.tasks) + k - 1, wave > 0 && k > 0
 }
 
@@ -100,8 +105,8 @@ func (g *Graph) Needs(id string) []string {
 	return ids
 }
 
-// Waves returns the ids of the tasks in layers; see [Plan.Waves]. It leaves out tasks on a
-// dependency cycle, and tasks that wait for them.
+// Waves returns the ids of the tasks, divided into layers; see [Plan.Waves]. It leaves out tasks on
+// a dependency cycle, and tasks that wait for them.
 func (g *Graph) Waves() [][]string {
 	var waves [][]string
 	levels := g.levels()
@@ -118,9 +123,10 @@ func (g *Graph) Waves() [][]string {
 }
 
 // levels returns the level of each node. The level of a task that waits for nothing is 1. The level
-// of any other task is one more than the highest level of the nodes that it waits for. The level of
-// a gate is the highest level in its wave. Nodes on a cycle, and nodes that wait for a node on a
-// cycle, have level 0.
+// of any other task is one more than the highest level of the nodes that it waits for. A gate is a
+// node without a task, at the end of a wave, which is a group of tasks. The level of a gate is the
+// highest level in its wave. Nodes on a cycle, and nodes that wait for a node on a cycle, have
+// level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {
@@ -137,7 +143,7 @@ func (g *Graph) levels() []int {
 // order returns the nodes in topological order. It leaves out nodes on a cycle, and nodes that wait
 // for them.
 func (g *Graph) order() []int {
-	waiting := make([]int, len(g.needs)) // for each node: how many of its needs are not in the result yet
+	waiting := make([]int, len(g.needs)) // for each node: how many of the nodes that it waits for are not in the result yet
 	opens := make([][]int, len(g.needs)) // for each node: the nodes that wait for it
 	var order []int
 	for node, needs := range g.needs {

@@ -142,8 +142,8 @@ func environment() valueType[map[string]secret.Value] {
 
 // addToDefaults returns a keySpec for a mapping of variables; the caller sets its name. A task
 // starts with the variables of the section "defaults". The function read of the keySpec adds the
-// task's own variables to them. A variable of the task replaces one of the defaults with the same
-// name.
+// task's own variables to them. If a default variable has the same name, the task's own variable
+// replaces it.
 func addToDefaults[T any](f valueType[map[string]secret.Value], field func(*T) *map[string]secret.Value) keySpec[T] {
 	return keySpec[T]{schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)

@@ -48,8 +48,9 @@ type orchestrator struct {
 	title  string
 	graph  *graphDrawing // nil if the file has no section with a dependency graph
 	items  []waveItem
-	// waveProblems holds the problems with the waves. They are reported only if there is no
-	// dependency graph, because only then the waves determine the order of the tasks.
+	// waveProblems holds the problems with the waves, which are numbered groups of prompts. They
+	// are reported only if there is no dependency graph, because only then the waves determine the
+	// order of the tasks.
 	waveProblems Problems
 	done         map[string]bool
 }
@@ -62,8 +63,8 @@ type waveItem struct {
 }
 
 // readOrchestrator reads a Markdown file in the format [Orchestrator]. It sets PromptFile of each
-// task to the file name in the Markdown, or leaves it empty if there is none. findPrompts later
-// finds and reads the prompt files.
+// task to the file name in the Markdown. If the Markdown has no file name for a task, PromptFile
+// stays empty. Later, findPrompts finds and reads the prompt files.
 func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -80,8 +81,8 @@ func readOrchestrator(file string, data []byte, r *reporter) draft {
 	return d
 }
 
-// scan reads the lines of the Markdown file. In fenced code blocks, it ignores headings and the
-// prompt files of waves, but reads checkboxes.
+// scan reads the lines of the Markdown file. In a fenced code block, it reads only checkboxes and
+// the dependency graph, and ignores headings and the names of prompt files.
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
@@ -117,9 +118,10 @@ func (o *orchestrator) scan(lines []string) {
 	}
 }
 
-// heading reads a heading. The parameter wave is the wave to which the lines above the heading
-// belong. heading returns the wave of the lines below the heading, and whether the next fenced code
-// block is the dependency graph.
+// heading reads a heading. A wave is a group of prompts below a heading such as "Wave 1". The
+// parameter wave is the wave to which the lines above the heading belong, or 0 if they belong to
+// none. The first result is the wave of the lines below the heading. The second result reports
+// whether the next fenced code block is the dependency graph.
 func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
@@ -133,7 +135,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
-		return wave, false // a subsection belongs to the wave of the section around it
+		return wave, false // a subsection belongs to the wave, a group of prompts, of the section around it
 	case m == nil:
 		return 0, false
 	}
@@ -142,16 +144,16 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 		return noNumber, false
 	}
 	n, _ := strconv.Atoi(number[1])
-	return n + 1, false // add 1: 0 means "no wave", but some plans have a wave 0
+	return n + 1, false // add 1: the result 0 means "no wave", but some plans have a heading "Wave 0"
 }
 
-// noNumber is the wave number for a heading without a number, for example "Wave one".
+// noNumber is the number of a wave whose heading has no number, for example "Wave one".
 const noNumber = -1
 
-// item reads a line below the heading of a wave. If the line names a prompt file, item adds that
-// file to o.items. If the line names several files, item adds the first. If the file's name has no
-// id, or the wave has no number, item adds a problem to o.waveProblems instead. A file name without
-// an id is a problem only in a list; in other text it is ignored.
+// item reads a line below the heading of a wave, which is a group of prompts. If the line names
+// prompt files, item adds the first of them to o.items. In two cases it adds a problem to
+// o.waveProblems instead: if the wave has no number, and if the file's name has no id and the line
+// is in a Markdown list. In other text, item ignores a file name without an id.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -213,8 +215,9 @@ func (o *orchestrator) fromWaves(d *draft) {
 	for _, item := range o.items {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
-			// The method heading added 1, in case there is a wave 0. There is none, so subtract 1:
-			// then the numbers are those of the headings.
+			// The method heading added 1 to each wave number, because a plan may have a wave 0.
+			// This plan has none, so subtract 1 again: then the wave numbers are those in the
+			// headings.
 			t.Wave--
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})

@@ -2,26 +2,27 @@ package plan
 
 import "slices"
 
-// Origin says with which work the worktree of a task starts. That is the work of earlier tasks,
-// which are the tasks that the task waits for, directly or indirectly. The zero value means that
-// the worktree starts without the work of other tasks.
+// Origin says from which work the worktree of a task starts. That is the work of earlier tasks: the
+// tasks that the task waits for, directly or indirectly. The zero value means that the worktree
+// starts without the work of other tasks.
 type Origin struct {
 	// Tasks holds the earlier tasks that have a worktree, as indexes in [Plan.Tasks], in ascending
-	// order. It leaves out a task if the work of another task in the list already includes its
-	// work.
+	// order. Earlier tasks are those that the task waits for. Tasks leaves out an earlier task if
+	// the work of another task in the list already includes its work.
 	Tasks []int
-	// Checkout is set if the origin includes the work of an earlier task without a worktree. That
-	// work is in the project's folder.
+	// Checkout is true if the worktree also starts from the work of an earlier task that has no
+	// worktree. Such a task works in the project's folder itself.
 	Checkout bool
 }
 
 // HasWorktree reports whether the task works in a git worktree.
 func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.SharedWorktree != "" }
 
-// Origins returns where the worktree of each task starts, in the order of [Plan.Tasks]. inRepo
-// reports whether a task works in the repository for which the caller needs the origins. Origins
-// leaves out the work of all other tasks. If inRepo is nil, it includes the work of all tasks. The
-// Tasks slices of several origins may be the same slice, so callers must not modify them.
+// Origins returns where the worktree of each task starts, in the order of [Plan.Tasks]. The
+// function inRepo reports whether a task works in the repository for which the caller needs the
+// origins. Origins leaves out the work of all other tasks. If inRepo is nil, Origins includes the
+// work of all tasks. The Tasks slices of several origins may be the same slice, so callers must not
+// modify them.
 func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	o := origins{graph: p.Graph(), inRepo: inRepo}
 	if inRepo == nil {
@@ -36,13 +37,13 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
-		// A pick task, which picks the result of one of its candidates, starts from the same work
-		// as the candidates.
+		// Several agents, the candidates, may do the same task. The task that picks one of their
+		// results starts from the same work as the candidates.
 		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 {
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		// If the node waits only for a gate, it has the same origin as the gate. All such nodes
-		// share the slices of the gate.
+		// A gate is a node between two waves, which are groups of tasks. If the node waits only for
+		// a gate, it has the same origin as the gate. All such nodes share the slices of the gate.
 		if len(needs) == 1 && o.graph.isGate(needs[0]) {
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
@@ -66,11 +67,12 @@ type origins struct {
 	graph    *Graph
 	inRepo   func(Task) bool
 	position []int   // for each node: its position in the topological order
-	nearest  [][]int // for each node: indexes of the nearest earlier tasks, in ascending order
+	nearest  [][]int // for each node: indexes of the nearest tasks that it waits for, in ascending order; see type origins
 }
 
-// find returns the nearest earlier tasks of a node. needs holds the nodes for which that node waits
-// directly. The caller must already have set the entries of needs in o.nearest.
+// find returns the nearest earlier tasks of a node; see [origins]. The parameter needs holds the
+// nodes for which that node waits directly. The caller must already have set the elements of
+// o.nearest for these nodes.
 func (o *origins) find(needs []int) []int {
 	var found []int
 	for _, need := range needs {
@@ -86,10 +88,10 @@ func (o *origins) find(needs []int) []int {
 	return o.reduce(slices.Compact(found))
 }
 
-// reduce removes each task from found whose work is included in the work of another task in found.
-// A task with a worktree includes the work of all tasks that it waits for. A task without a
-// worktree works in the project's folder. So it includes the work of those tasks without a worktree
-// that it waits for.
+// reduce removes each task from the list found whose work is included in the work of another task
+// in the list. A task with a worktree includes the work of all tasks that it waits for. A task
+// without a worktree works in the project's folder. So it includes the work of those tasks that it
+// waits for and that have no worktree either.
 func (o *origins) reduce(found []int) []int {
 	if len(found) < 2 {
 		return found

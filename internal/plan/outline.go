@@ -7,17 +7,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-// sourceSection holds the values of the section "source" of a plan.
+// sourceSection holds the section "source" of a plan's file. That section says how tasks are made
+// from the items of an external list of work, for example from the issues of an issue tracker.
 type sourceSection struct {
 	template string
 	limit    int
 	report   ItemReport
 }
 
-// maxItems is the maximum value of the key "limit" in the section "source".
+// maxItems is the highest valid value of the key "limit" in the section "source". That key limits
+// the number of items, for example issues, from which one run makes tasks.
 const maxItems = 1000
 
-// sourceKeys returns the keys of the section "source".
+// sourceKeys returns the keys of the section "source" of a plan's file.
 func sourceKeys() []keySpec[sourceSection] {
 	return []keySpec[sourceSection]{
 		newKey("limit", number(1, maxItems), func(s *sourceSection) *int { return &s.limit },
@@ -40,14 +42,14 @@ func reportKeys() []keySpec[ItemReport] {
 	}
 }
 
-// Outline is a plan without tasks. It holds the settings that apply to all tasks, and says how
-// tasks are made from the items of a source, such as the issues of an issue tracker. [Outline.Plan]
-// adds the tasks.
+// Outline is a plan without tasks. It holds the settings that apply to all tasks. The tasks come
+// from outside the plan, for example from the issues of an issue tracker or from the lines of a
+// table. [Outline.Plan] adds them.
 type Outline struct {
 	Defaults Task       // a task with the values of the section "defaults"
-	Template string     // path of the template for the prompts; empty if the plan names none
-	Limit    int        // maximum number of items from which a run makes tasks; 0 means all
-	Report   ItemReport // what is reported to the source when a task has ended
+	Template string     // path of the file with the template for the tasks' prompts; empty if the plan names none
+	Limit    int        // maximum number of items, such as issues, from which one run makes tasks; 0 means all
+	Report   ItemReport // what is reported to the source, such as an issue tracker, when a task has ended
 
 	plan Plan
 	doc  planDocument
@@ -55,9 +57,9 @@ type Outline struct {
 	opts Options
 }
 
-// LoadOutline reads the outline from a file in gaffer's own format. If arg is empty, the outline
-// has gaffer's built-in defaults. The errors are those of [Load]. If the file has another format,
-// the error is a [*NameError].
+// LoadOutline reads the outline from the file arg, which must be a plan in gaffer's own format. If
+// arg is empty, the outline has gaffer's built-in defaults. If the file has another format, the
+// error is a [*NameError]. The other errors are the same as those of [Load].
 func LoadOutline(h host.Host, arg string, o Options) (Outline, error) {
 	l, err := newLoader(h, o)
 	if err != nil {
@@ -107,7 +109,7 @@ func (out *Outline) read(l *loader, arg string) error {
 }
 
 // Plan adds the tasks to the outline, and returns the resulting plan. If the outline was read from
-// a file, the plan has the name from that file. Otherwise it has the given name.
+// a file, the plan's name comes from that file. Otherwise the plan's name is the parameter name.
 func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -128,10 +130,11 @@ func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
-// Table reads tasks from the file arg, which has one task on each line. It is a CSV file whose
-// first line names the columns, or a file with one JSON object on each line. The columns and keys
-// are those of a task in a plan, and title, which is the same as name. Keys that a task does not
-// set get the outline's default values.
+// Table reads tasks from the file arg, which is a table with one task on each line. The file is
+// either CSV, whose first line names the columns, or it has one JSON object on each line. The valid
+// names of CSV columns and JSON keys are the keys of a task in a plan, and also "title", which
+// means the same as the key "name". If a task does not set a key, the task gets the outline's
+// default value for it.
 func (out Outline) Table(arg string) ([]Task, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -162,16 +165,17 @@ func (out Outline) Table(arg string) ([]Task, error) {
 	return d.Tasks, nil
 }
 
-// maxTableProblems is the number of problems after which no more lines of a table are read.
+// maxTableProblems limits the problems that are reported for a table of tasks. If a table has more,
+// gaffer stops reading its lines.
 const maxTableProblems = 50
 
-// tableKeys returns the keys of a task in a table.
+// tableKeys returns the keys that a task can have in a table of tasks; see [Outline.Table].
 func tableKeys() []keySpec[Task] {
 	return append(taskKeys(), newKey("title", text(), func(t *Task) *string { return &t.Name }, "its name for users; the id if absent", "title: Build the API"))
 }
 
-// columnProblem returns what is wrong with the name of a column, or "" if it is valid. before holds
-// the names of the columns to its left.
+// columnProblem returns what is wrong with the name of a column in a table of tasks, or "" if the
+// name is valid. The parameter before holds the names of the columns to its left.
 func columnProblem(name string, before []string) string {
 	for _, other := range before {
 		if other == name {

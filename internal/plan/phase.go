@@ -8,11 +8,13 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// phaseFile matches the file name of a phase plan, for example 02-01-PLAN.md. It captures the
-// number of the phase and the number of the plan.
+// phaseFile matches the file name of a phase plan, for example 02-01-PLAN.md. A phase plan is a
+// Markdown file that describes one task. The first group of the pattern is the number of the phase,
+// here 02. The second group is the number of the plan within the phase, here 01.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
-// phaseFrontMatter holds the values in the front matter of a phase plan.
+// phaseFrontMatter holds the values in the front matter of a phase plan. That is the YAML at the
+// start of a Markdown file that describes one task.
 type phaseFrontMatter struct {
 	phase, plan, kind string
 	wave              int
@@ -29,7 +31,8 @@ func phaseKeys() []keySpec[phaseFrontMatter] {
 		newKey("depends_on", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
 		newKey("files_modified", listOrNothing(), func(f *phaseFrontMatter) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
 		newKey("autonomous", boolean(), func(f *phaseFrontMatter) *bool { return &f.autonomous }, "whether it needs no user", "autonomous: true"),
-		// gaffer ignores must_haves. It is meant for the agent, whose prompt is the whole file.
+		// gaffer ignores the key must_haves. It is meant for the agent, which gets the whole file
+		// as its prompt.
 		{name: "must_haves", read: func(*reporter, *node, *phaseFrontMatter) {}},
 	}
 }
@@ -48,8 +51,9 @@ func listOrNothing() valueType[[]string] {
 	return f
 }
 
-// readPhase reads one phase plan. The prompt of its task is the whole file. done says whether the
-// phase plan is done, which means that it has a summary file.
+// readPhase reads one phase plan, which is a Markdown file that describes one task. The prompt of
+// the task is the whole file. The parameter done says whether the task is already done. That is the
+// case if the phase plan has a summary file, for example 02-01-SUMMARY.md.
 func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
@@ -97,10 +101,10 @@ func objective(data []byte) string {
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the id of the phase plan that reference names, for example 02-01. The reference
-// is the id, or a file name such as 02-01-PLAN.md. For a plan of the given phase, it may also be
-// only the plan's number, such as 1. phaseID pads that number with zeros to the given number of
-// digits.
+// phaseID returns the id of a phase plan, for example 02-01. A phase plan is a Markdown file that
+// describes one task. The parameter reference is that id, or a file name such as 02-01-PLAN.md, or
+// only the number of the plan, for example 1. If it is only a number, phaseID pads the number with
+// zeros to the length digits, and puts the parameter phase before it.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -109,9 +113,10 @@ func phaseID(reference, phase string, digits int) string {
 	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
 }
 
-// frontMatter returns the YAML between the first line, which must be ---, and the next line that is
-// ---. The returned YAML starts with an empty line, so that its lines have the same numbers as in
-// the file.
+// frontMatter returns the YAML at the start of a Markdown file. It is between the first line, which
+// must be ---, and the next line that is ---. The result begun reports whether the first of these
+// two lines exists, and the result ended reports whether the second one exists. The returned YAML
+// starts with an empty line, so that its lines have the same numbers as in the file.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

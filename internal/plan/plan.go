@@ -20,13 +20,13 @@ import (
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // kind of plan in the session protocol; one of the Source constants
+	Source     string          `json:"Source"`     // kind of plan, as named in the session protocol: the value of one of the Source constants
 	SourceFile string          `json:"SourceFile"` // path of the plan's file or folder, as the user has written it; empty if none
 	Parallel   int             `json:"Parallel"`   // maximum number of concurrent tasks; 0 means: as many as the workers allow
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // settings of a plan from a workflow file; nil for other formats
-	Build      json.RawMessage `json:"Build,omitempty"` // data of an autonomous build, which package build decodes; else empty
+	Build      json.RawMessage `json:"Build,omitempty"` // JSON that package build decodes, if the plan is an autonomous build; else empty
 	Team       json.RawMessage `json:"Team,omitempty"`  // JSON of a teamstate.Start, if a team of agents does the plan; else empty
 	Tasks      []Task          `json:"Tasks"`           // tasks in the order of the plan's file
 	Warnings   Problems        `json:"Warnings"`        // problems that do not prevent the plan from running
@@ -56,7 +56,7 @@ type Task struct {
 	Prompt     string `json:"Prompt,omitzero"`
 	PromptFile string `json:"PromptFile,omitzero"`
 
-	Wave  int      `json:"Wave,omitzero"`  // tasks of a wave wait for all tasks of lower waves; 0 means no wave
+	Wave  int      `json:"Wave,omitzero"`  // number of the task's wave: the task waits for all tasks of lower waves; 0 means no wave
 	After []string `json:"After,omitzero"` // ids of the tasks that this task waits for
 
 	Agent string   `json:"Agent,omitzero"` // name of the agent; empty means the default agent
@@ -79,20 +79,20 @@ type Task struct {
 	// as AGENT or AGENT:MODEL. The first one is preferred.
 	Fallback []string   `json:"Fallback,omitzero"`
 	Item     SourceItem `json:"Item,omitzero"`
-	Fork     *Fork      `json:"Fork,omitzero"` // set if the task continues from a copy of another task; else nil
+	Fork     *Fork      `json:"Fork,omitzero"` // set if the task continues a copy of another task's conversation and files; else nil
 
 	CandidateKeys
-	// Candidate is set if this task is a candidate, which means that several agents do the same
-	// work and one result is picked. It is also set if this task judges the candidates. Candidate
-	// is the id of the task that picks.
+	// Candidate is the id of the task that picks one of the results of several candidates.
+	// Candidates are tasks in which different agents do the same work. The field is set for each
+	// candidate, and for the task that judges the candidates. It is empty for all other tasks.
 	Candidate string `json:"Candidate,omitzero"`
 	// Pick is set if this task picks one of the results of several agents that did the same work,
 	// or if it judges these results. Else it is nil.
 	Pick *Pick `json:"Pick,omitzero"`
 
-	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task does a bead, which is a work item; else nil
-	// Step is set for a task of a team or of the coordinator protocol. Only the package that has
-	// set it can decode it.
+	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task works on a bead, which is a work item; else nil
+	// Step is JSON that is set for a task of a team of agents or of the coordinator protocol. Only
+	// the package that has set it can decode it.
 	Step json.RawMessage `json:"Step,omitzero"`
 	// KeepMessage says that the agent's whole last message is stored, because later tasks need it.
 	// By default, only the beginning of the message is stored.
@@ -117,8 +117,10 @@ type Isolation struct {
 	// empty if the task shares no worktree.
 	SharedWorktree string `json:"Tree,omitzero"`
 	// Base is the branch from which Branch is created. HEAD means the commit that is checked out in
-	// the task's repository when the worktree is created. Empty means the commit from which the run
-	// starts or, for a bead, the commit that is checked out in the bead's repository.
+	// the task's repository when the worktree is created. If Base is empty, Branch is created from
+	// the commit from which the run starts. There is one exception: if the task works on a bead,
+	// which is a work item, an empty Base means the commit that is checked out in the bead's
+	// repository.
 	Base string `json:"Base,omitzero"`
 	Land Land   `json:"Land,omitzero"` // what happens to the change of the completed task; empty means LandReview
 	// Into is the branch into which the change is merged. Empty means the branch that is checked
@@ -141,13 +143,14 @@ const (
 type QuestionRules struct {
 	Questions     QuestionPolicy `json:"Questions,omitzero"`
 	AnswerTimeout time.Duration  `json:"AnswerTimeout,omitzero"` // how long a question waits for the user; 0 means forever
-	AnswerDefault string         `json:"AnswerDefault,omitzero"` // answer to a question after AnswerTimeout; empty means: deny the question
+	AnswerDefault string         `json:"AnswerDefault,omitzero"` // answer after AnswerTimeout has passed; empty means that the question is denied
 }
 
 // Permissions are rules that answer an agent's requests for permission. A rule is the name of a
-// tool, or a tool with a pattern: "Bash(go test:*)". If several rules match, Deny overrides Ask,
-// and Ask overrides Allow. If no rule matches, the task's [QuestionPolicy] decides. The policy
-// "deny" overrides all rules.
+// tool, or a tool with a pattern: "Bash(go test:*)". If several rules match, a rule in Deny wins
+// over a rule in Ask, and a rule in Ask wins over a rule in Allow. If no rule matches, the task's
+// [QuestionPolicy] decides. If that policy is "deny", all requests are denied, and the rules have
+// no effect.
 type Permissions struct {
 	Allow []string `json:"Allow,omitzero"`
 	Deny  []string `json:"Deny,omitzero"`
@@ -156,11 +159,11 @@ type Permissions struct {
 
 // Sandbox says which files and hosts a task's agent can reach.
 type Sandbox struct {
-	Mode    SandboxMode `json:"Mode,omitzero"`    // empty means that gaffer chooses, based on the user's settings
+	Mode    SandboxMode `json:"Mode,omitzero"`    // empty: the user's setting; without one, auto if no user answers the agent's questions, else none
 	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
 	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
 	Write   []string    `json:"Write,omitzero"`   // folders that the agent may write to, besides its working folder
-	Read    []string    `json:"Read,omitzero"`    // further folders that the agent may read; folders with credentials stay hidden
+	Read    []string    `json:"Read,omitzero"`    // further folders that the agent may read; credentials in these folders stay hidden
 	Image   string      `json:"Image,omitzero"`   // the container's image, if the sandbox is a container
 }
 
@@ -188,70 +191,78 @@ const (
 // SourceItem is the item, such as an issue of an issue tracker, from which a task was made. It is
 // zero for a task that was not made from an item.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source without its filter, for example "gh:ada/shop"
-	ID     string     `json:"ID,omitzero"`     // the item's id in the source
+	Source string     `json:"Source,omitzero"` // name of the source, such as an issue tracker, without its filter, for example "gh:ada/shop"
+	ID     string     `json:"ID,omitzero"`     // id of the item in its source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
 	Take   ItemTake   `json:"Take,omitzero"`
 	Report ItemReport `json:"Report,omitzero"`
 }
 
-// ItemTake says whether a new task may be made from an item that already had a task. An item never
-// has two unfinished tasks.
+// ItemTake says whether a new task may be made from an item that already had a task. An item is,
+// for example, an issue of an issue tracker. An item never has two unfinished tasks.
 type ItemTake string
 
-// The values of ItemTake. The zero value means: a task may be made from an item that never had a
-// task, or whose last task has failed or was cancelled.
+// The values of ItemTake. The zero value means: a task may be made from an item (such as an issue)
+// that never had a task, and from an item whose last task has failed or was cancelled.
 const (
-	TakeNew   ItemTake = "new"   // tasks are made only from items that never had a task
-	TakeAgain ItemTake = "again" // tasks are made from all items without an unfinished task
+	TakeNew   ItemTake = "new"   // tasks are made only from items (such as issues) that never had a task
+	TakeAgain ItemTake = "again" // tasks are made from all items (such as issues) without an unfinished task
 )
 
-// ItemReport says what is reported to a source when the task of an item has ended.
+// ItemReport says what is reported when a task has ended that was made from an item of a source,
+// for example from an issue of an issue tracker.
 type ItemReport struct {
-	Comment bool   `json:"Comment,omitzero"` // write a comment that says how the task has ended
-	Label   string `json:"Label,omitzero"`   // label that the item gets when the task is complete; empty means none
-	PR      bool   `json:"PR,omitzero"`      // name the pull request of the task in the comment
+	Comment bool   `json:"Comment,omitzero"` // write a comment on the item (such as an issue) that says how the task has ended
+	Label   string `json:"Label,omitzero"`   // label that the item (such as an issue) gets when the task is complete; empty means none
+	PR      bool   `json:"PR,omitzero"`      // name the task's pull request in the comment
 }
 
-// IsZero reports whether nothing is reported to the source.
+// IsZero reports whether nothing is reported to the source, such as an issue tracker.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
-// Fork says which task was forked, and after which turn of its conversation.
+// Fork says which task was copied (forked) to make a new task, and after which turn of its
+// conversation. A turn is a message of the user and the agent's answer. If possible, the new task
+// continues a copy of that conversation.
 type Fork struct {
 	Run  string `json:"Run"`
 	Task string `json:"Task"`
 	// Attempt is the number of an attempt of the forked task. The worktree of the new task starts
-	// with the files as they were at the end of this attempt. If Attempt is 0, it starts at the
-	// commit from which the forked task started.
+	// with the files as they were when this attempt ended. If Attempt is 0, the worktree starts at
+	// the commit from which the forked task started.
 	Attempt int `json:"Attempt,omitzero"`
-	// Turn is the number of the last turn of the conversation that is copied. The first turn is 1.
+	// Turn is the number of the last turn that is copied. A turn is a message of the user and the
+	// agent's answer. The first turn is 1.
 	Turn int `json:"Turn,omitzero"`
 
 	// Thread is the id of the conversation that is copied. It is empty if the conversation cannot
-	// be copied, for example because another agent continues. Then the task starts a new
-	// conversation.
+	// be copied, for example because the new task uses another agent program. Then the new task
+	// starts a new conversation.
 	Thread string `json:"Thread,omitzero"`
-	// Account is the name of the account with which the agent had the conversation. Empty means the
-	// own account of the agent program.
+	// Account is the name of the account that the agent used in the copied conversation. It is
+	// empty if the agent used the account of the agent program itself.
 	Account string `json:"Account,omitzero"`
-	// Point is the id that the agent program has given to the last turn or line that is copied. If
-	// Point is empty, the whole conversation is copied.
+	// Point marks the end of the copied part of the conversation. It is the id that the agent
+	// program has given to the last copied turn, or to the last copied line. If Point is empty, the
+	// whole conversation is copied.
 	Point string `json:"Point,omitzero"`
-	// Prompt is the next message of the user in the copied conversation. Task.Prompt contains the
-	// same message, for an agent that does not know the conversation.
+	// Prompt is the user's next message, which follows the copied part of the conversation.
+	// Task.Prompt contains the same message after a summary of the conversation, for an agent that
+	// cannot copy the conversation.
 	Prompt string `json:"Prompt,omitzero"`
-	// Input, Output and Cached are the tokens that the forked task's conversation has used. Some
-	// agent programs include them in the usage of the copy; gaffer then subtracts them.
+	// Input, Output and Cached are the numbers of tokens that the forked task's conversation has
+	// used. Some agent programs count these tokens again in the usage of the copied conversation.
+	// Then gaffer subtracts them.
 	Input  int64 `json:"Input,omitzero"`
 	Output int64 `json:"Output,omitzero"`
 	Cached int64 `json:"Cached,omitzero"`
 }
 
-// FileEntry says where a task is in the plan's file, and whether it is done.
+// FileEntry says where a task is in the plan's file, and whether the task was already done when the
+// plan was read.
 type FileEntry struct {
-	// Done says that the task was already done when the plan was read. For example, its checkbox is
-	// ticked, or its phase plan has a summary file.
+	// Done says that the task was already done when the plan was read. For example, the task's
+	// checkbox in a Markdown plan is ticked, or there is a summary file for the task.
 	Done bool `json:"Done,omitzero"`
 	// CheckboxFile is the absolute path of the Markdown file in which gaffer ticks the task's
 	// checkbox when the task is complete. It is empty if the plan has a format without checkboxes.
@@ -259,22 +270,23 @@ type FileEntry struct {
 	Line         int    `json:"Line,omitzero"` // line number of the task in the plan's file; 0 if unknown
 }
 
-// Dispatch holds the properties of a task that does a bead. A bead is a work item, and the records
-// of all attempts at it are in a folder, the ledger. Over all runs, a bead has at most one
-// unfinished task at a time.
+// Dispatch holds the properties of a task that works on a bead. A bead is a work item. Records of
+// all attempts at a bead are kept in a folder, which is called the ledger. Over all runs, a bead
+// has at most one unfinished task at a time.
 type Dispatch struct {
 	Bead string `json:"Bead,omitzero"`
 	// Ledger is the folder with the records of the attempts at the bead. Beads with the same id in
 	// different ledgers are different beads.
 	Ledger   string            `json:"Ledger,omitzero"`
 	Repo     string            `json:"Repo,omitzero"`     // folder in which the agent works, or the repository of its worktree
-	Template string            `json:"Template,omitzero"` // name of the template for the prompt; empty if the prompt has no template
+	Template string            `json:"Template,omitzero"` // name of the template from which the prompt was made; empty if there is none
 	Vars     map[string]string `json:"Vars,omitzero"`     // values of the template's variables, by name
 	Session  string            `json:"Session,omitzero"`  // name of the tmux session in which the agent runs; empty if it does not run in tmux
 	Earlier  int               `json:"Earlier,omitzero"`  // number of earlier attempts at this bead, in other runs or by other tools
 }
 
-// The default values of Limits.Timeout and Limits.Retries for the task of a bead.
+// The default values of Limits.Timeout and Limits.Retries for a task that works on a bead. A bead
+// is a work item.
 const (
 	BeadTimeout = time.Hour
 	BeadRetries = 2
@@ -288,7 +300,7 @@ type OnFailure string
 const (
 	Continue OnFailure = "continue" // the other tasks continue, and more tasks start
 	Stop     OnFailure = "stop"     // no more tasks start; running tasks continue
-	StopNow  OnFailure = "stop-now" // no more tasks start; running tasks are ended
+	StopNow  OnFailure = "stop-now" // no more tasks start; running tasks are stopped
 )
 
 // QuestionPolicy says how questions and permission requests of an agent are answered.
@@ -296,15 +308,16 @@ type QuestionPolicy string
 
 // The values of QuestionPolicy.
 const (
-	Ask   QuestionPolicy = "ask"   // the user answers if no permission rule decides
-	Rules QuestionPolicy = "rules" // a request that no permission rule decides is denied at once
+	Ask   QuestionPolicy = "ask"   // the user answers each request or question that no permission rule decides
+	Rules QuestionPolicy = "rules" // each request or question that no permission rule decides is denied at once
 	Deny  QuestionPolicy = "deny"  // all permission requests are denied at once, whatever the permission rules say
 	Allow QuestionPolicy = "allow" // a permission request that no rule decides is allowed at once
 )
 
-// Workflow holds the settings of a workflow. If a wave has only one prompt, the agent of that
-// prompt works directly on Branch. If a wave has several prompts, each agent works in its own
-// worktree on its own branch. After the wave, these branches are merged into Branch.
+// Workflow holds the settings of a workflow. The tasks of a workflow are prompts in waves, which
+// run one after the other. If a wave has only one prompt, the agent of that prompt works directly
+// on Branch. If a wave has several prompts, each agent works in its own worktree on its own branch.
+// After the wave, these branches are merged into Branch.
 type Workflow struct {
 	ID         string     `json:"ID"`
 	Base       string     `json:"Base"` // branch from which Branch is created
@@ -348,7 +361,7 @@ const CommandAgent = "command"
 // layer or a later one.
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
-// Needs returns the ids of the tasks for which a task waits directly. If the task is in a wave,
-// they include all tasks of the next lower wave. To look up many tasks, call [Graph.Needs] of one
-// graph, which is faster.
+// Needs returns the ids of the tasks for which a task waits directly. If the task is in a wave, the
+// result includes all tasks of the next lower wave. To look up many tasks, call [Plan.Graph] once,
+// and then [Graph.Needs] for each task. That is faster.
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

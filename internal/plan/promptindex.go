@@ -17,7 +17,7 @@ const (
 
 // promptIndex holds the paths of the prompt files below a folder.
 type promptIndex struct {
-	files map[string][]string // paths of the prompt files, by the id at the start of the file's name
+	files map[string][]string // paths of the prompt files, by the id at the start of the file's name, for example 001
 	names []string            // names of all prompt files, without their folders
 	full  bool                // the search ended at a limit, so the index is incomplete
 }
@@ -55,9 +55,9 @@ func (x *promptIndex) add(path string) {
 	}
 }
 
-// findPrompts reads the prompts of the tasks in a Markdown plan of the format [Orchestrator]. If
-// the task names a file that exists in the plan's folder dir, findPrompts reads that file.
-// Otherwise it reads the file that promptByID finds for the id of the task.
+// findPrompts reads the prompts of the tasks in a Markdown plan of the format [Orchestrator]. The
+// parameter dir is the plan's folder. If a task names a prompt file that exists in dir, findPrompts
+// reads that file. Otherwise it reads the file that promptByID finds for the id of the task.
 func (l *loader) findPrompts(d *draft, dir string) {
 	if len(d.Tasks) > maxTasks {
 		return // draft.check has already reported that there are too many tasks
@@ -77,10 +77,10 @@ func (l *loader) findPrompts(d *draft, dir string) {
 	}
 }
 
-// promptByID returns the path of the prompt file with an id. It looks in the plan's folder dir
-// first, unless dir is "", and then in the prompts folder and its subfolders. If several files have
-// the id, it returns the least deeply nested one, and adds a warning. If no file has the id, it
-// reports a problem.
+// promptByID returns the path of the prompt file whose name starts with the given id. The parameter
+// dir is the plan's folder, or "". promptByID looks in dir first, and then in the folder
+// l.opts.PromptsDir and its subfolders. If several files have the id, it returns the least deeply
+// nested one, and adds a warning. If no file has the id, it reports a problem.
 func (l *loader) promptByID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)

@@ -8,18 +8,20 @@ import (
 )
 
 // SandboxAuto makes gaffer choose the strongest sandbox in which the agent can run on its machine.
-// The agent runs without a sandbox if there is none, or if gaffer does not know which files the
-// agent's program needs.
+// The agent runs without a sandbox if the machine supports none, if gaffer does not know which
+// files the agent's program needs, or if the task only runs a command that the plan contains.
 const SandboxAuto SandboxMode = "auto"
 
-// SandboxModes returns the values of the key "sandbox". They are sorted from the weakest to the
-// strongest sandbox; auto, with which gaffer chooses the sandbox, comes last.
+// SandboxModes returns the valid values of the key "sandbox". The kinds of sandboxes come first,
+// sorted from the weakest to the strongest. The last value is "auto", with which gaffer chooses one
+// of them.
 func SandboxModes() []SandboxMode {
 	return []SandboxMode{SandboxNone, SandboxProgram, SandboxBubblewrap, SandboxContainer, SandboxAuto}
 }
 
-// sandbox is the value type of the key "sandbox" of a task. The value is a mode such as bubblewrap,
-// or a mapping with the key mode and other keys, such as network.
+// sandbox returns the type of the value of a task's key "sandbox". The value is either a mode, for
+// example bubblewrap, or a mapping. The mapping has the key "mode", and can have further keys, for
+// example "network".
 func sandbox() valueType[Sandbox] {
 	mode, whole := choice(SandboxModes()...), nestedMapping("a sandbox", sandboxKeys(), rejected)
 	s := schema{AnyOf: []schema{mode.schema, whole.schema}}
@@ -94,8 +96,8 @@ func (s Sandbox) check() string {
 
 func shortQuote(s string) string { return fmt.Sprintf("%.60q", s) }
 
-// yamlSandbox returns a sandbox as the value of a yamlPair: the mode as a string if nothing else is
-// set, or a []yamlPair.
+// yamlSandbox returns a sandbox as the value of a yamlPair. If only the mode is set, the value is
+// the mode as a string. Otherwise it is a []yamlPair.
 func yamlSandbox(s Sandbox) any {
 	if s.Network == "" && len(s.Write)+len(s.Read) == 0 && s.Image == "" {
 		return string(s.Mode)

@@ -50,8 +50,8 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b.Bytes(), '}'), nil
 }
 
-// objectSchema returns the schema of a mapping that may have the given keys and keys that begin
-// with ignoredKeyPrefix. Other keys are not valid.
+// objectSchema returns the schema of a mapping. Two kinds of keys are valid in the mapping: the
+// given keys, and keys that begin with ignoredKeyPrefix.
 func objectSchema[T any](keys []keySpec[T]) schema {
 	s := schema{Type: "object", Patterns: properties{{"^" + ignoredKeyPrefix, schema{}}}, Additional: false}
 	for _, f := range keys {

@@ -13,8 +13,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// tableRows returns a mapping for each line of a table. If the name of the file arg ends in .csv,
-// the table is CSV. Otherwise each line is a JSON object.
+// tableRows returns a mapping for each task in a table, which has one task on each line. If the
+// name of the file arg ends in .csv, the table is CSV. Otherwise each line is a JSON object.
 func (l *loader) tableRows(arg string, data []byte) []*node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
@@ -56,9 +56,9 @@ func (l *loader) csvRows(data []byte) (rows []*node) {
 	return rows
 }
 
-// csvRow returns the mapping for one row. It leaves out empty cells. A cell that begins with [ or {
-// is JSON, so that it can be a list or a mapping. That does not apply to the columns prompt, title
-// and name.
+// csvRow returns the mapping for one row of a CSV table. It leaves out empty cells. In the columns
+// prompt, title and name, each cell is a text. In the other columns, a cell that begins with [ or {
+// is read as JSON, so that it can be a list or a mapping.
 func (l *loader) csvRow(r *csv.Reader, header, record []string) *node {
 	line, _ := r.FieldPos(0)
 	n := &node{kind: mapping, position: position{line: line, column: 1}, size: 1}
@@ -112,8 +112,8 @@ func (l *loader) jsonRows(data []byte) (rows []*node) {
 	return rows
 }
 
-// jsonNode parses line, which must contain one JSON value. number is the line number in the file.
-// If line is not valid JSON, jsonNode reports a problem and returns nil.
+// jsonNode parses line, which must contain one JSON value. The parameter number is the number of
+// that line in the file. If line is not valid JSON, jsonNode reports a problem and returns nil.
 func (l *loader) jsonNode(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()

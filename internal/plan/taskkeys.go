@@ -80,7 +80,8 @@ func defaultKeys() []keySpec[Task] {
 	}
 }
 
-// defaults is the value type of the section with the default values of tasks.
+// defaults returns the type of the value of a plan's section "defaults", which holds default values
+// for all tasks.
 func defaults() valueType[Task] {
 	keys := defaultKeys()
 	return valueType[Task]{objectSchema(keys), func(r *reporter, _ string, n *node) (Task, bool) {
@@ -105,9 +106,10 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 	return t, positionsOf(given, n.position, "id", "prompt_file")
 }
 
-// positionsOf returns the positions of a task's id, its prompt, and the ids of the tasks that it
-// waits for. The parameters id and prompt are the names of the keys that set the id and the prompt
-// in the plan's format. If the task does not have such a key, the position is taskPosition.
+// positionsOf returns the positions in the file of a task's id, of its prompt, and of the ids of
+// the tasks that it waits for. The parameters id and prompt are the names of the keys that set the
+// id and the prompt in the plan's format. If the task does not have the key for its id or its
+// prompt, the returned position is taskPosition instead, the position of the whole task.
 func positionsOf(given map[string]pair, taskPosition position, id, prompt string) taskPositions {
 	all := taskPositions{id: taskPosition, prompt: taskPosition}
 	if p, ok := given[id]; ok {
@@ -154,9 +156,9 @@ func excludes(r *reporter, given map[string]pair, key, other string) {
 	}
 }
 
-// checkAgent checks that a task with the agent "command" has a program, and that every other task
-// has a prompt and no program. If a task has a program and names no agent, checkAgent sets its
-// agent to "command".
+// checkAgent checks that a task with the agent "command" has a program (the key "command" or
+// "shell"), and that every other task has a prompt and no program. If a task has a program and
+// names no agent, checkAgent sets its agent to "command".
 func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	program := ""
 	for _, key := range []string{"command", "shell"} {
@@ -182,8 +184,8 @@ func checkAgent(r *reporter, t *Task, n *node, given map[string]pair) {
 	}
 }
 
-// labels is the value type of a task's labels. A label must contain no comma and no @: gaffer
-// itself makes labels with @, which bind a task to one worker.
+// labels returns the type of the value of a task's key "labels". A label in a plan must not contain
+// a comma or @. Labels with @ are reserved: gaffer itself makes them to bind a task to one worker.
 func labels() valueType[[]string] {
 	all := textOrList()
 	return valueType[[]string]{all.schema, func(r *reporter, name string, n *node) ([]string, bool) {

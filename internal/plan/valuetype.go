@@ -11,17 +11,19 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// valueType describes the values that a key may have. The field schema is their JSON Schema. The
-// function read converts the node n to a value. If the value is not valid, read reports problems,
-// which contain name, the key's name, and returns false.
+// valueType describes the values that a key in a plan's file may have. The field schema is the JSON
+// Schema of these values. The function read converts the node n, a value in the file, to a Go
+// value. If the value is not valid, read returns false, and reports problems whose texts contain
+// the parameter name, which is the name of the key.
 type valueType[V any] struct {
 	schema schema
 	read   func(r *reporter, name string, n *node) (V, bool)
 }
 
-// scalarType returns the value type of a scalar. validValues describes the valid values in reports
-// of problems. parse converts the text of the scalar to a value. If the text is not valid, ok is
-// false, and meant is what the user probably meant, or "" if that is unknown.
+// scalarType returns the valueType of a scalar. The parameter validValues describes the valid
+// values. It is used in the text of problems. The function parse converts the text of the scalar to
+// a value. If the text is not valid, its result ok is false, and its result meant is what the user
+// probably meant, or "" if that is unknown.
 func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
@@ -51,8 +53,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// text is the value type of a scalar that must not be empty. The value is the text as it is written
-// in the file.
+// text returns the valueType of a scalar that must not be empty. The value is the scalar's text as
+// it is written in the file.
 func text() valueType[string] {
 	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
 	return scalarType(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
@@ -73,15 +75,16 @@ func choice[V ~string](values ...V) valueType[V] {
 	})
 }
 
-// agentName is the value type of the name of an agent: one of [Agents], or an agent that
-// gaffer.yaml defines.
+// agentName returns the valueType of an agent's name. Valid names are those that [Agents] returns,
+// and the names of the agents that gaffer.yaml defines.
 func agentName() valueType[string] {
 	return valueType[string]{schema{Type: "string", MinLength: 1}, func(r *reporter, name string, n *node) (string, bool) {
 		return choice(append(Agents(), r.agents...)...).read(r, name, n)
 	}}
 }
 
-// fallbackAgents is the value type of a list of agents, each as AGENT or AGENT:MODEL.
+// fallbackAgents returns the valueType of a list of agents that continue a task while its own agent
+// is rate limited. Each is written as AGENT or AGENT:MODEL.
 func fallbackAgents() valueType[[]string] {
 	texts := textOrList()
 	return valueType[[]string]{texts.schema, func(r *reporter, name string, n *node) ([]string, bool) {
@@ -114,7 +117,7 @@ func fallbackAgents() valueType[[]string] {
 	}}
 }
 
-// maxFallbacks is the maximum number of fallback agents of a task.
+// maxFallbacks is the maximum number of agents in a task's key "fallback".
 const maxFallbacks = 8
 
 func boolean() valueType[bool] {
@@ -163,8 +166,8 @@ func tokenCount() valueType[int64] {
 
 const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// duration is the value type of a duration, for example 30m. The value 0 means no limit; a task can
-// set 0 to override a default.
+// duration returns the valueType of a duration, for example 30m. The value 0 means no limit. A task
+// can set 0 to remove a limit that the plan's section "defaults" sets.
 func duration() valueType[time.Duration] {
 	zero := 0
 	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}
@@ -180,7 +183,7 @@ func duration() valueType[time.Duration] {
 
 var branchName = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
-// branch is the value type of a git branch name.
+// branch returns the valueType of the name of a git branch.
 func branch() valueType[string] {
 	const want = "the name of a git branch such as feature/login"
 	return scalarType(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {

@@ -12,7 +12,8 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// workflowDoc is a workflow whose prompts were not read yet.
+// workflowDoc is a workflow that is being read from a file. The field prompts is the YAML of its
+// prompts, which were not read yet.
 type workflowDoc struct {
 	Workflow
 	prompts *node
@@ -111,8 +112,8 @@ func readWorkflows(file string, root *node, r *reporter, id string) draft {
 	return chosen
 }
 
-// readWorkflow reads one workflow and its prompts. p is the workflow's id and its content in the
-// YAML file.
+// readWorkflow reads one workflow and its prompts. The parameter p holds the workflow's id and its
+// content in the YAML file.
 func readWorkflow(file string, p pair, r *reporter) draft {
 	f := workflowDoc{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
 	readMapping(r, "a workflow", p.value.withPosition(p.at), workflowKeys(), rejected, &f)
@@ -137,8 +138,8 @@ func readWorkflow(file string, p pair, r *reporter) draft {
 	return d
 }
 
-// checkWorkflow checks one workflow, and sets the wave of each prompt. If a wave has several
-// prompts, each of them gets its own worktree.
+// checkWorkflow checks one workflow, and sets the wave of each prompt. All prompts of a wave can
+// run at the same time. So if a wave has several prompts, each of them gets its own worktree.
 func (d *draft) checkWorkflow(r *reporter, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")

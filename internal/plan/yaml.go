@@ -45,8 +45,8 @@ type pair struct {
 	value *node
 }
 
-// maxExpanded is the maximum number of keys and values to which all aliases of a file together may
-// refer.
+// maxExpanded limits the total size of a file's aliases. The size of an alias is the number of keys
+// and values in the value to which the alias refers.
 const maxExpanded = 1_000_000
 
 // tree parses data, which must be one YAML document. It returns nil if the document is empty. If
@@ -79,7 +79,8 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		// Set the anchor after its value was read, so that the value cannot contain itself.
+		// Store the anchor only after its value was read. So an alias inside the value cannot refer
+		// to the value itself.
 		t.anchors[n.Name.GetToken().Value] = value
 		return value
 	case *ast.AliasNode:
@@ -121,8 +122,8 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	return target
 }
 
-// withinAliasLimit adds the size of target, the value to which an alias refers, to t.expanded. It
-// reports whether t.expanded is still at most maxExpanded.
+// withinAliasLimit adds the size of target, the value to which an alias refers, to t.expanded, the
+// total size of all aliases so far. It reports whether t.expanded is still at most maxExpanded.
 func (t *treeReader) withinAliasLimit(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size

@@ -25,10 +25,10 @@ func (e *UnwritableError) Error() string {
 func (e *UnwritableError) Conflict() bool { return true }
 
 // YAML returns the plan as the text of a file in gaffer's own format, which [Load] can read. The
-// text contains the prompts themselves, and not the names of prompt files. It leaves out where the
-// plan and its tasks came from, and which tasks are done. For a variable whose value is hidden (see
-// [secret.Hide]), YAML writes a comment. The error is an [*UnwritableError] if the format cannot
-// describe the plan.
+// text contains the prompts themselves, and not the names of prompt files. It does not contain the
+// origin of the plan and its tasks, and does not say which tasks are done. If the value of an
+// environment variable is hidden (see [secret.Hide]), YAML writes a comment in place of the
+// variable. The error is an [*UnwritableError] if the format cannot describe the plan.
 func (p Plan) YAML() (string, error) {
 	p, err := p.CollapseCandidates()
 	if err != nil {
@@ -65,8 +65,8 @@ func (p Plan) YAML() (string, error) {
 }
 
 // yamlPairs returns the keys and values of the task, in the order in which they are written to the
-// file. If Load assumes the same value for a missing key, the returned value is empty, so that the
-// pair is not written.
+// file. If a value is the one that [Load] assumes when the key is missing, the returned value is
+// empty, so that the pair is not written.
 func (t Task) yamlPairs() ([]yamlPair, error) {
 	switch {
 	case t.Dispatch != nil:
@@ -125,10 +125,16 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 	}, nil
 }
 
-// commonPairs moves pairs that are the same in all tasks to the section "defaults", if their keys
-// are allowed there. It does not move agent and model if a task has candidates or runs a command,
-// and does not move env if a value is hidden. It returns the pairs of that section and the
-// remaining pairs of each task. A plan with only one task gets no defaults.
+// commonPairs moves pairs of a key and a value to the section "defaults" if they are the same in
+// all tasks, and if the key is allowed in that section. There are three exceptions:
+//
+//   - It does not move the keys agent and model if a task runs a command or has candidates, which
+//     are several agents that do the same task.
+//   - It does not move the key env if the value of a variable is hidden.
+//   - It moves nothing if the plan has only one task.
+//
+// The result defaults holds the pairs of the section. The result others holds the remaining pairs
+// of each task.
 func commonPairs(tasks []Task, pairs [][]yamlPair) (defaults []yamlPair, others [][]yamlPair) {
 	if len(tasks) < 2 {
 		return nil, pairs
@@ -164,8 +170,8 @@ func hasHidden(tasks []Task) bool {
 	})
 }
 
-// unless returns text. If text equals assumed, the value that is assumed for a missing key, it
-// returns "".
+// unless returns text, or "" if text equals assumed. The parameter assumed is the value that [Load]
+// assumes for a missing key.
 func unless(text, assumed string) string {
 	if text == assumed {
 		return ""
@@ -310,8 +316,9 @@ func (w *yamlWriter) mapping(indent int, key string, pairs []yamlPair) {
 }
 
 // plainScalar matches texts that need no quotes as a value. plainItem matches texts that need no
-// quotes in a list on one line. Exceptions are texts that match reserved: they need quotes in both
-// cases, because YAML parsers may read them as a boolean or null.
+// quotes in a list on one line. Texts that match reserved are an exception: they need quotes even
+// if plainScalar or plainItem matches them, because YAML parsers may read them as a boolean or
+// null.
 var (
 	plainScalar = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*( [A-Za-z0-9_./@+(-][A-Za-z0-9_./@+,;!?')(=-]*)*$`)
 	plainItem   = lazyregexp.New(`^[A-Za-z_/][A-Za-z0-9_./@+-]*(:[A-Za-z0-9_./@+-]+)?$`)
@@ -337,9 +344,9 @@ func (w *yamlWriter) text(indent int, key, text string) {
 	}
 }
 
-// isBlock reports whether a text is written as a block of lines after |. That is not the case for a
-// short text of one line, nor for a text whose white space or special characters the block could
-// change.
+// isBlock reports whether a text is written as a YAML block, which is a sequence of lines after the
+// character |. A short text of one line is not written as a block. A text whose white space or
+// special characters could change in a block is not either.
 func isBlock(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 && len(text) < 100 || lines[0] == "" || lines[len(lines)-1] == "" {

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// findGit returns the project of the git worktree that contains start. If that worktree is a linked
-// worktree, the root of the project is the repository's main worktree, if it has one. If start is
-// in no git worktree, findGit returns the zero Project.
+// findGit returns the project of the git worktree that contains the folder start. If that is a
+// linked worktree of a repository that has a main worktree, the root of the project is the main
+// worktree. Otherwise the root is the worktree that contains start. If start is in no git worktree,
+// findGit returns the zero Project.
 func findGit(start string) (Project, error) {
 	for dir := range ancestors(start) {
 		dotGit := filepath.Join(dir, ".git")
@@ -58,8 +59,8 @@ func fromGitFile(worktree, dotGit string) (Project, error) {
 }
 
 // gitDirOf returns the path after "gitdir: " in the file dotGit. If that path does not exist, it
-// returns an error. Treating the worktree as a project of its own would be wrong: then the project
-// would have its state in two places.
+// returns an error, because it is then unknown to which repository the worktree belongs. If gaffer
+// treated the worktree as a project of its own, the state of one project would be in two places.
 func gitDirOf(worktree, dotGit string) (string, error) {
 	line, err := readLine(dotGit)
 	if err != nil {
@@ -78,9 +79,9 @@ func gitDirOf(worktree, dotGit string) (string, error) {
 	return gitDir, nil
 }
 
-// mainWorktree returns the path of the main worktree of a repository. common is the repository's
-// git folder. mainWorktree returns "" if the repository is bare, or if its main worktree is
-// unknown.
+// mainWorktree returns the path of the main worktree of a repository. The parameter common is the
+// path of the repository's git folder. mainWorktree returns "" if the repository is bare, or if its
+// main worktree is unknown.
 func mainWorktree(common string) (string, error) {
 	core, err := readCore(common)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package project finds the root folder of a project.
 //
-// All subfolders of a repository have the same root, and so have its linked worktrees, unless the
-// repository is bare. So a project keeps its state in only one place.
+// All subfolders of a git repository belong to the same project, and have the same root. If the
+// repository has a main worktree (it is not bare), its linked worktrees belong to that project too.
+// So the state of a project is in only one place.
 package project
 
 import (
@@ -51,8 +52,8 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 	return p, nil
 }
 
-// At returns the project whose root is dir. source is the name of the flag or environment variable
-// in which the user has set dir.
+// At returns the project whose root is dir. The parameter source is the name of the flag or
+// environment variable with which the user has set dir.
 func At(dir, source string) (Project, error) {
 	root, err := resolveFolder(dir)
 	if err != nil {
@@ -61,9 +62,10 @@ func At(dir, source string) (Project, error) {
 	return Project{Root: root, From: source}, nil
 }
 
-// Contains reports whether the folder dir belongs to the project. A folder in the root belongs to
-// the project, unless it is in another project below the root. A folder in a linked worktree of the
-// project's repository belongs to the project too.
+// Contains reports whether the folder dir belongs to the project. If another project has its root
+// below this project's root, its folders belong only to that other project. All other folders below
+// this project's root belong to this project. A folder in a linked worktree of this project's
+// repository belongs to this project too.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {

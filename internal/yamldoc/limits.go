@@ -39,8 +39,8 @@ type counter struct {
 	run      int           // number of consecutive tokens that each add a level, such as "- - -"
 	mappings []openMapping // open block mappings, the outermost first
 	cost     int           // cost of the keys so far; see maxKeyCost
-	// content says whether the document has begun: add has counted a token that is not a comment, a
-	// directive or "---".
+	// content says whether the document has begun, that is, whether the method add has counted a
+	// token that is not a comment, a directive or "---".
 	content bool
 }
 
@@ -104,7 +104,8 @@ func (c *counter) key(colon *token.Token) {
 	c.cost += last.keys
 }
 
-// close removes the open mappings that start at this column or to the right of it.
+// close removes from c.mappings the mappings that start at this column or to the right of it,
+// because they have ended.
 func (c *counter) close(column int) {
 	n := len(c.mappings)
 	for n > 0 && c.mappings[n-1].column >= column {

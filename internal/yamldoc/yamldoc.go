@@ -1,6 +1,6 @@
 // Package yamldoc parses YAML files that users and agents write. It limits their size and nesting,
-// and reports problems in plain words. The packages that read plans, build plans and settings use
-// it. They decode the parsed nodes themselves, or with [Decode].
+// and reports problems in plain words. It is used by the packages that read settings, plans of
+// runs, and plans of 'gaffer build'. They decode the parsed nodes themselves, or with [Decode].
 package yamldoc
 
 import (
@@ -105,8 +105,8 @@ type tokenError interface {
 }
 
 // plainMessages translates messages of the parser that users would not understand. In each entry,
-// says is a part of the parser's message, and means is the message for the user. The first entry
-// that matches is used.
+// the field says is a part of the parser's message, and the field means is the message for the
+// user. The first entry that matches is used.
 var plainMessages = []struct{ says, means string }{
 	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
 	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},

@@ -39,8 +39,8 @@ func readFrames(arguments []string) (frames []frame, err error) {
 }
 
 // drawAnimation draws an animation that shows the frames one after the other and then begins again.
-// A row that several successive frames have in common is drawn once. If the viewer has turned
-// animations off, the last frame is shown.
+// If a row is the same in several successive frames, it is drawn only once for all of them. If
+// users have turned animations off in their browsers, they see the last frame.
 func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	height := 0
 	for _, f := range frames {
@@ -62,8 +62,9 @@ func drawAnimation(w io.Writer, frames []frame, title string, columns int) {
 	fmt.Fprintln(w, "</svg>")
 }
 
-// drawSpan draws a row that is the same in all frames whose index i is in the range from ≤ i < to.
-// all is the number of frames in the animation.
+// drawSpan draws a row of text that is the same in several successive frames. The parameter from is
+// the index of the first of these frames, and to is the index after the last one. The parameter all
+// is the number of frames in the animation.
 func drawSpan(w io.Writer, row []piece, top float64, from, to, all int) {
 	if !slices.ContainsFunc(row, func(p piece) bool { return strings.TrimSpace(p.text) != "" || p.look.reverse }) {
 		return
@@ -89,8 +90,9 @@ func rowOf(f frame, i int) []piece {
 
 func spanClass(from, to int) string { return fmt.Sprintf("s%d-%d", from, to) }
 
-// animationStyle returns the CSS that shows each span of frames at its time. The timing function
-// step-end holds a value until the next keyframe.
+// animationStyle returns the CSS that makes each row visible during the frames to which it belongs,
+// and hidden at other times. The CSS timing function step-end keeps a value until the next
+// keyframe.
 func animationStyle(frames []frame) string {
 	starts := make([]time.Duration, len(frames)+1)
 	for i, f := range frames {
@@ -109,9 +111,10 @@ func animationStyle(frames []frame) string {
 	return b.String()
 }
 
-// usedSpans returns the longest spans of successive frames in which a row stays the same. A span is
-// the index of its first frame and the index after its last frame. usedSpans leaves out the span of
-// all frames, which needs no animation.
+// usedSpans returns, without duplicates, the longest spans of successive frames in which a row
+// stays the same. A span consists of two numbers: the index of its first frame, and the index after
+// its last frame. usedSpans leaves out the span of all frames, because a row that never changes
+// needs no animation.
 func usedSpans(frames []frame) (spans [][2]int) {
 	height := 0
 	for _, f := range frames {

@@ -53,7 +53,7 @@ func animate(arguments []string, out io.Writer, title string, columns int) error
 	return w.Flush()
 }
 
-// readRows reads the lines of a capture.
+// readRows reads the lines of a terminal's content, as 'tmux capture-pane -e -p' writes them.
 func readRows(in io.Reader) (rows [][]piece, err error) {
 	var now look
 	lines := bufio.NewScanner(in)

@@ -15,7 +15,7 @@ type look struct {
 	color                int // ANSI code of the colour, 30 to 37 or 90 to 97; 0 means the terminal's default
 }
 
-// piece is a part of a line. All its text has the same look.
+// piece is a part of a terminal line whose text has the same look everywhere.
 type piece struct {
 	text  string
 	cells int
@@ -63,8 +63,9 @@ func (l look) class() string {
 
 var sequence = regexp.MustCompile(`\x1b\[([0-9;:]*)m|\x1b[()][A-Z0-9]|[\x0e\x0f]`)
 
-// parse splits a line into pieces where its look changes. start is the look with which the line
-// begins. parse also returns the look with which the next line begins.
+// parse splits a terminal line at the positions where the look of its text changes. The parameter
+// start is the look at the beginning of the line. The returned look is that at the end of the line,
+// with which the next line begins.
 func parse(line string, start look) ([]piece, look) {
 	var row []piece
 	add := func(text string) {
@@ -86,8 +87,9 @@ func parse(line string, start look) ([]piece, look) {
 	}
 }
 
-// after returns the look after an escape sequence for colours and styles with these parameters. It
-// ignores unknown numbers.
+// after returns the look of the text that follows an ANSI escape sequence for colours and styles.
+// The string parameters holds the numbers of the sequence, such as "1;31". after ignores unknown
+// numbers.
 func (l look) after(parameters string) look {
 	for word := range strings.SplitSeq(parameters, ";") {
 		n, _ := strconv.Atoi(word) // ignore the error: an empty parameter means 0

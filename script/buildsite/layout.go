@@ -1,7 +1,7 @@
 package main
 
-// layout is the HTML around a page. Its arguments are the title, the relative path to the top of
-// the site, the navigation, and the content of the page.
+// layout is the HTML around the content of a page, as a format for fmt.Sprintf. Its arguments are
+// the title, the relative path to the root of the site, the navigation, and the content.
 const layout = `<!doctype html>
 <html lang="en">
 <head>

@@ -1,10 +1,10 @@
-// Command buildsite makes plain HTML from the Markdown pages of this repository: those at its root,
-// and those in docs, examples and integrations.
+// Command buildsite makes plain HTML from the Markdown pages of this repository: the pages in its
+// root folder, and the pages in docs, examples and integrations.
 //
 //	buildsite REPOSITORY DIR
 //
-// The navigation comes from docs/README.md. Links between pages lead to the HTML; files of the
-// repository that a page links to are copied.
+// The navigation comes from docs/README.md. Links between Markdown pages become links between the
+// HTML pages. If a page links to another file of the repository, this file is copied to DIR.
 package main
 
 import (

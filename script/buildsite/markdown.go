@@ -25,9 +25,9 @@ func parse(page []byte) ast.Node { return markdown.Parser().Parse(text.NewReader
 func render(page []byte, document ast.Node) (string, error) {
 	var b bytes.Buffer
 	err := markdown.Renderer().Render(&b, page, document)
-	// Remove the text that goldmark writes in place of HTML comments. The pages contain such
-	// comments for the tests of their examples. Also put each table into a div, which the style
-	// sheet needs.
+	// Remove the text that goldmark writes in place of HTML comments. The pages contain HTML
+	// comments, because the tests of their examples read them. Also put each table into a div,
+	// because the style sheet expects this.
 	return strings.NewReplacer("<!-- raw HTML omitted -->\n", "", "<table>", `<div class="table"><table>`, "</table>", "</table></div>").Replace(b.String()), err
 }
 
@@ -55,7 +55,7 @@ func (s *site) titleOfFile(target string) string {
 // plainText returns the text of a node without markup.
 func plainText(page []byte, node ast.Node) string {
 	var b strings.Builder
-	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
+	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function that Walk calls never returns an error
 		if t, ok := n.(*ast.Text); ok && entering {
 			b.Write(t.Value(page))
 		}
@@ -64,17 +64,18 @@ func plainText(page []byte, node ast.Node) string {
 	return b.String()
 }
 
-// navPart is a part of the navigation: a heading of docs/README.md with the links below it.
+// navPart is a section of the site's navigation: a heading of docs/README.md with the links below
+// it.
 type navPart struct {
 	title string
 	links []navLink
 }
 
-type navLink struct{ title, target string } // target is the path of a page in the repository
+type navLink struct{ title, target string } // target is a path in the repository
 
 const indexPage = "docs/README.md"
 
-// readNavigation reads the navigation from the headings and links of indexPage.
+// readNavigation reads the site's navigation from the headings and links of the file indexPage.
 func (s *site) readNavigation() error {
 	data, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(indexPage)))
 	if err != nil {
@@ -101,9 +102,9 @@ func (s *site) readNavigation() error {
 	})
 }
 
-// navigation returns the HTML of the navigation for one page. out is the path of the page in the
-// site; from is its path in the repository. The links are relative to the page. The part of the
-// navigation that contains the page is unfolded.
+// navigation returns the HTML of the navigation for one page. The parameter out is the path of the
+// page in the site, and from is its path in the repository. The links are relative to the page. The
+// section of the navigation that contains the page is unfolded.
 func (s *site) navigation(from, out string) (string, error) {
 	var b strings.Builder
 	index, err := s.href(from, indexPage)

@@ -13,17 +13,19 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// site is the state of the build. root is the folder of the repository, and dir the folder of the
-// site. The paths in the other fields are relative to root, with slashes.
+// site is the state while the site is built. root is the folder of the repository, and dir is the
+// folder that the site is written to. The paths in the other fields are relative to root and use
+// slashes.
 type site struct {
 	root   string
 	dir    string
 	pages  []string
 	nav    []navPart
-	copies map[string]bool // files and folders that pages link to and that are not pages themselves
+	copies map[string]bool // files and folders that are not pages, but that pages link to
 }
 
-// build makes the site of the repository root in the folder dir, and returns the number of pages.
+// build writes the site of the repository in the folder root to the folder dir. It returns the
+// number of pages.
 func build(root, dir string) (int, error) {
 	s := &site{root: root, dir: dir, copies: map[string]bool{}}
 	if err := s.findPages(); err != nil {
@@ -45,7 +47,8 @@ func build(root, dir string) (int, error) {
 	return len(s.pages), os.WriteFile(filepath.Join(dir, "style.css"), []byte(style), 0o644)
 }
 
-// pagesBelow lists the folders whose pages are part of the site, with all folders below them.
+// pagesBelow lists the folders whose pages are part of the site, including the pages in their
+// subfolders. The pages in the repository's root folder are part of the site, too.
 var pagesBelow = []string{"docs", "examples", "integrations"}
 
 func (s *site) findPages() error {
@@ -75,7 +78,8 @@ func (s *site) findPages() error {
 	return nil
 }
 
-// outputOf returns the path in the site of a page, file or folder of the repository.
+// outputOf returns the path that a page, another file or a folder of the repository has in the
+// site. The parameter target is its path in the repository.
 func (s *site) outputOf(target string) string {
 	switch {
 	case path.Base(target) == "README.md":
@@ -99,8 +103,9 @@ func isPicture(file string) bool {
 	return slices.Contains([]string{".png", ".svg"}, path.Ext(file))
 }
 
-// href returns the relative link from a page to a target in the repository. If the target is
-// neither a page nor a folder with a README.md, href also remembers to copy it to the site.
+// href returns the relative link in the site from the page from to target. Both parameters are
+// paths in the repository. If target is neither a page nor a folder with a README.md, href also
+// adds it to s.copies, the list of what must be copied to the site.
 func (s *site) href(from, target string) (string, error) {
 	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(target))); err != nil {
 		return "", err
@@ -113,7 +118,8 @@ func (s *site) href(from, target string) (string, error) {
 	return filepath.ToSlash(relative), err
 }
 
-// relink changes the links of a page so that they lead to pages and files of the site.
+// relink changes the links of a page, which lead to files of the repository, so that they lead to
+// the corresponding pages and files of the site.
 func (s *site) relink(page string, document ast.Node) error {
 	return ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -161,8 +167,8 @@ func (s *site) writePage(page string) error {
 	return s.write(page, s.outputOf(page), titleOf(data, document), body)
 }
 
-// write writes a page of the site to the path out. from is the path of the page in the repository;
-// it need not exist there.
+// write writes a page of the site to the path out. The parameter from is the path of the page in
+// the repository. No file with this path needs to exist, because some pages exist only in the site.
 func (s *site) write(from, out, title, body string) error {
 	home, err := filepath.Rel(path.Dir(out), ".")
 	if err != nil {
@@ -180,7 +186,8 @@ func (s *site) write(from, out, title, body string) error {
 	return os.WriteFile(file, []byte(text), 0o644)
 }
 
-// copy copies a file to the site. For a folder it writes a page that lists the folder's files.
+// copy copies a file to the site. If target is a folder, copy writes a page that lists the folder's
+// files, and copies those files that are not pages.
 func (s *site) copy(target string) error {
 	if s.isFolder(target) {
 		return s.writeFolder(target)
@@ -196,8 +203,8 @@ func (s *site) copy(target string) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// writeFolder writes a page with links to the pages and files of a folder, and copies these files. It
-// leaves out subfolders.
+// writeFolder writes a page with links to the pages and other files of a folder. It copies the
+// other files, and leaves out subfolders.
 func (s *site) writeFolder(folder string) error {
 	entries, err := os.ReadDir(filepath.Join(s.root, filepath.FromSlash(folder)))
 	if err != nil {

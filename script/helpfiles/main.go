@@ -1,6 +1,6 @@
-// Command helpfiles writes gaffer's man pages and completion scripts into a folder, at the paths
-// that they have below /usr. The date of the man pages comes from the environment variable
-// SOURCE_DATE_EPOCH. See script/release.
+// Command helpfiles writes gaffer's man pages and shell completion scripts into a folder. Their
+// paths in this folder are those that they have below /usr after an installation. The man pages
+// contain the date in the environment variable SOURCE_DATE_EPOCH. script/release runs this command.
 package main
 
 import (
@@ -52,19 +52,19 @@ func write(version, dir string) error {
 	return nil
 }
 
-// writePages writes one man page for each command.
+// writePages writes one man page for each command of gaffer.
 func writePages(root *cobra.Command, version, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	root.DisableAutoGenTag = true // omit the line that names the generator and the date
+	root.DisableAutoGenTag = true // omit the line of each man page that names the generator and the date
 	root.Long, root.Short = root.Short, strings.TrimPrefix(root.Short, "gaffer ")
 	listSubcommands(root)
 	return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "gaffer " + version, Manual: "gaffer"}, dir)
 }
 
-// listSubcommands adds a list of subcommands to the description of every command that has
-// subcommands. cobra itself only names them under "see also".
+// listSubcommands adds a list of subcommands to the description of cmd and of every command below
+// it that has subcommands. Without this list, cobra only names the subcommands under "see also".
 func listSubcommands(cmd *cobra.Command) {
 	if !cmd.HasAvailableSubCommands() {
 		return

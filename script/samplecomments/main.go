@@ -1,5 +1,5 @@
-// Command samplecomments prints randomly chosen comments of the Go code, for a reader who rates
-// them. See script/sample-comments.
+// Command samplecomments prints randomly chosen comments of the Go code, for a person who rates how
+// clear they are. script/sample-comments runs it.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// comment is a comment and the code that it belongs to.
+// comment is a comment of the Go code, its position, and the code that it describes.
 type comment struct{ at, text, code string }
 
 func main() {
@@ -60,7 +60,8 @@ func comments(root string) (list []comment, err error) {
 				continue
 			}
 			from, to := files.Position(group.Pos()), files.Position(group.End())
-			// If the comment is at the end of a line, the code is in the same line.
+			// If the comment is at the end of a line, show only this line. Otherwise, show the
+			// lines below the comment.
 			code := lines[to.Line-1 : to.Line]
 			if strings.HasPrefix(strings.TrimSpace(lines[from.Line-1]), "//") {
 				code = lines[to.Line:min(to.Line+codeLines, len(lines))]

@@ -1,5 +1,6 @@
 // Command sbom prints the software bill of materials of a Go program as CycloneDX JSON. It lists
-// the modules that the go command has recorded in the program. script/release runs it.
+// the modules that the go command has recorded in the program's executable file. script/release
+// runs it.
 package main
 
 import (

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// Queue holds requests and runs them in batches. The caller of the first request becomes the
-// leader. It does the work for its own request and for all requests that are queued until its
-// [Leader.Prepare] returns. Requests that arrive later form the next batches. A new goroutine works
-// on these batches, until the queue is empty. A waiting caller could do that, too, but it would
-// start late: the scheduler would first run all callers that were just woken.
+// Queue holds requests and runs them in batches. If no work is in progress, the caller of a new
+// request does the work: for its own request, which leads the batch, and for all requests that are
+// queued until its [Leader.Prepare] returns. Requests that arrive later form the next batches. A
+// new goroutine works on these batches, until the queue is empty. A waiting caller could do that,
+// too, but it would start late: the scheduler would first run all callers that were just woken.
 //
 // The zero value is ready to use.
 type Queue[R any] struct {
@@ -35,16 +35,16 @@ type entry[R any] struct {
 	done     chan struct{}
 }
 
-// ErrPanic is the error that [Queue.Do] returns for the requests of a batch if the work on the
-// batch panics or ends its goroutine. The request that leads the batch is an exception: if the work
-// panics, Do panics for this request.
+// ErrPanic is the error that [Queue.Do] returns if the work on a batch ends its goroutine with
+// runtime.Goexit. If the work panics, Do panics for the request that leads the batch, and returns
+// ErrPanic for the other requests of the batch.
 var ErrPanic = errors.New("the shared work panicked")
 
 // Leader does the work of a batch.
 type Leader[R any] interface {
-	// Prepare acquires what the work needs, such as a lock, for the leading request. The
-	// Queue calls release after the work. If Prepare fails, only the leading request
-	// fails, and the next request becomes the leader.
+	// Prepare acquires what the work needs, such as a lock. The parameter first is the request that
+	// leads the batch. The Queue calls release after the work. If Prepare fails, only this request
+	// fails, and the next queued request leads the batch.
 	Prepare(ctx context.Context, first R) (release func(), err error)
 	// Work executes all requests and returns one error for each, in the same order. The error is
 	// nil for a request that succeeded.
@@ -53,8 +53,9 @@ type Leader[R any] interface {
 
 // Do queues a request, waits until it is done, and returns its error. If ctx ends before the work
 // on the request has started, Do removes the request and returns the error of ctx. A request that
-// leads a batch cannot be removed: only its Prepare can react to ctx. If the work panics, Do panics
-// for the leading request.
+// leads a batch cannot be removed. Instead, [Leader.Prepare] gets its ctx and can return early. If
+// the work panics, Do panics for the request that leads the batch, and returns [ErrPanic] for the
+// others.
 func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -80,21 +81,23 @@ func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	return e.err
 }
 
-// work processes batches until the queue is empty. leader leads the first of these batches.
+// work processes batches until the queue is empty. The parameter leader is the request that leads
+// the first of these batches.
 func (q *Queue[R]) work(leader *entry[R]) {
 	for leader != nil {
 		leader = q.lead(leader)
 	}
 }
 
-// lead works on all queued requests, with e as the leader. Then it wakes their callers and returns
-// the leader of the next batch, or nil if the queue is empty. It wakes the callers even if the work
-// panics or ends the goroutine, as t.FailNow does in a test.
+// lead works on all queued requests as one batch, which the request e leads. Then it wakes the
+// callers that wait for these requests. It returns the request that leads the next batch, or nil if
+// the queue is empty. lead wakes the callers even if the work panics or ends the goroutine, as
+// t.FailNow does in a test.
 func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 	var batch []*entry[R]
 	exits := true
 	defer func() {
-		if r := recover(); r != nil { // Do panics again with r in the goroutine of the leader's caller
+		if r := recover(); r != nil { // for the request e, Do panics again with r in its caller's goroutine
 			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
 		if batch == nil { // Prepare failed or panicked, so no work was started
@@ -128,7 +131,8 @@ func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 	return nil
 }
 
-// panicked holds the value of a panic of the work. Do panics again with it for the leading request.
+// panicked holds the value of a panic that occurred during the work on a batch. [Queue.Do] panics
+// again with it for the request that leads the batch.
 type panicked struct {
 	value any
 	stack []byte // stack trace of the original panic
@@ -136,8 +140,8 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// join queues e. It reports whether e becomes the leader because no work is in
-// progress.
+// join appends the request e to the queue. If no work is in progress, e leads the next batch. join
+// reports whether e does.
 func (q *Queue[R]) join(e *entry[R]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -148,8 +152,9 @@ func (q *Queue[R]) join(e *entry[R]) bool {
 	return q.leader == e
 }
 
-// next makes the request that has waited longest the leader and returns it. The request stays in the
-// queue. If the queue is empty, next returns nil, and there is no leader.
+// next chooses the request that leads the next batch, and returns it. This is the request that has
+// waited longest. It stays in the queue. If the queue is empty, next returns nil, and no request
+// leads a batch.
 func (q *Queue[R]) next() *entry[R] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,8 +165,8 @@ func (q *Queue[R]) next() *entry[R] {
 	return q.leader
 }
 
-// leave removes e from the queue and reports whether it did. It cannot remove a leader or a request
-// whose work has started.
+// leave removes e from the queue and reports whether it did. It cannot remove a request that leads
+// a batch, or whose work has started.
 func (q *Queue[R]) leave(e *entry[R]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

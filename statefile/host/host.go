@@ -1,7 +1,7 @@
-// Package host abstracts the operating system for updates of documents: files, locks, the clock and
-// processes. Most file operations have a parameter op that names the step of the update to which
-// the operation belongs. With this name, an error can say which step failed, and a test can make
-// exactly that step fail, or let the process die there.
+// Package host abstracts those parts of the operating system that updates of documents use: files,
+// locks, the clock and processes. Most file operations have a parameter op that names the step of
+// the update to which the operation belongs. With this name, an error can say which step failed,
+// and a test can make exactly that step fail, or let the process die there.
 package host
 
 import (
@@ -23,8 +23,9 @@ type Host interface {
 	// exists.
 	Create(op Op, name string, perm fs.FileMode) (File, error)
 	// CreateComplete creates a new file together with its content: no process ever sees an empty or
-	// partial file. The content is durable. CreateComplete returns fs.ErrExist if the file exists,
-	// and errors.ErrUnsupported if the machine cannot do this.
+	// partial file. The content is synced to disk, but the folder is not, so a power cut may still
+	// undo the creation. CreateComplete returns fs.ErrExist if the file exists, and
+	// errors.ErrUnsupported if the machine cannot do this.
 	CreateComplete(op Op, name string, content []byte, perm fs.FileMode) error
 	// Rename atomically renames the file oldPath to newPath. It replaces an existing file.
 	Rename(op Op, oldPath, newPath string) error
@@ -59,8 +60,8 @@ type Host interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// Self returns the identity of the calling process.
 	Self() Process
-	// Alive reports whether a process is still running, as far as this process can
-	// tell.
+	// Alive returns Alive or Dead if it can find out whether the process p is still running, and
+	// Unknown if it cannot.
 	Alive(p Process) Liveness
 }
 

@@ -154,8 +154,8 @@ func OpenLock(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Lock opens the file name and waits for its flock. If the file was deleted or replaced while Lock
-// waited, Lock tries again with the new file, because other processes lock that one.
+// Lock opens the file called name and waits for its flock. If the file was deleted or replaced
+// while Lock waited, Lock tries again with the new file, because other processes lock that one.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
 		f, err := OpenLock(name)

@@ -13,14 +13,14 @@ type cursor struct {
 	end    int // end of the value; white space may follow it
 	after  int // position of the following comma or closing bracket
 
-	index           *index // nil if an edit has set or changed the value
+	index           *index // index of the parsed document; nil if an edit has set or changed the object or array
 	current         int32  // position of the current part in index.entries
 	nextEntry, stop int32  // positions in index.entries: of the next part, and after the last part
 	base            int    // position of raw in the whole document
 }
 
-// cursor returns a cursor before the first member or item of v. If v has none, or is neither an
-// object nor an array, the first call of next returns false.
+// cursor returns a cursor that is positioned before the first member or item of v. If v has none,
+// or is neither an object nor an array, the first call of [cursor.next] returns false.
 func (v Value) cursor() cursor {
 	kind := v.Kind()
 	if kind != Object && kind != Array {

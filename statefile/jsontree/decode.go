@@ -25,9 +25,9 @@ type Decoder interface{ DecodeJSON(v Value) error }
 
 // Decode fills the struct that target points to with the members of v. The json tags of the fields
 // name the members. Unlike encoding/json, Decode does not stop at an error: if a member has the
-// wrong type, Decode adds it to the result, leaves the field zero and continues. If a member is
-// null or missing, its field stays unchanged. A field of type Value accepts any value, including
-// null.
+// wrong type, Decode adds a [Mismatch] to the result and continues with the next member. The field
+// of the wrong member is left zero. If a member is null or missing, its field stays unchanged. A
+// field of type Value accepts any value, including null.
 func Decode(v Value, target any) []Mismatch {
 	var d decoder
 	d.value(v, reflect.ValueOf(target).Elem(), "")
@@ -167,7 +167,7 @@ func tagName(f reflect.StructField) string {
 	return name
 }
 
-// Unknown lists the names of those members of v that have no field in a struct. target is the
+// Unknown lists the names of the members of v for which a struct has no field. target is that
 // struct or a pointer to it.
 func Unknown(v Value, target any) []string {
 	known := map[string]bool{}

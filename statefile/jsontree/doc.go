@@ -1,10 +1,10 @@
 // Package jsontree reads and edits JSON documents. It keeps everything that an edit does not
 // change, byte for byte: unknown members, their order, the formatting of numbers, and white space.
 //
-// [Parse] checks a whole document once and indexes the position of every value. Reading uses the
-// index ([Value]). Editing splits only the objects and arrays that contain the change ([Node]). So
-// to change one member of a large document, jsontree scans the text once and copies it, but does
-// not decode it.
+// [Parse] checks a whole document once and indexes the position of every value. A [Value] is for
+// reading and uses the index. A [Node] is for editing. An edit splits an object or array into its
+// members or items only if it contains the changed value. So to change one member of a large
+// document, jsontree scans the text once and copies it, but does not decode it.
 package jsontree
 
 import (

@@ -144,8 +144,8 @@ func (n *Node) Set(name string, v any) {
 	n.add(quote(nil, name), text)
 }
 
-// fits reports whether a JSON value can be inserted at this nesting depth without exceeding
-// [MaxDepth]. If not, fits sets the document's error. The parameter text is the JSON text of the
+// fits reports whether a JSON value can be inserted at the given nesting depth without exceeding
+// [MaxDepth]. If not, fits sets the error of [Doc.Err]. The parameter text is the JSON text of the
 // value.
 func (n *Node) fits(text []byte, depth int) bool {
 	if depth+nesting(text) <= MaxDepth {
@@ -258,9 +258,11 @@ func (n *Node) replace(text []byte) {
 	n.found, n.split, n.dirty, n.parts, n.tail = unchecked(text), false, false, nil, nil
 }
 
-// change must be called for every edit of n. undo is the function that undoes the edit; change
-// stores it for [Doc.Rollback]. change also marks n and its ancestors as dirty, except for a node
-// that is not split: such a node holds its text in found.
+// change must be called for every edit of n. The parameter undo is the function that undoes the
+// edit; change stores it for [Doc.Rollback]. change also sets the field dirty of n and its
+// ancestors. It is true for a node that is split into parts, because its text in found is now
+// outdated. It is false for a node that is not split, because such a node has its current text in
+// found.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {
@@ -277,7 +279,8 @@ func (n *Node) depth() int {
 }
 
 // multiline reports whether the members or items of n are on separate lines. If n has none, it
-// returns true if a line break is between the brackets of n or the document's style is multiline.
+// returns true if a line break is between the brackets of n, or if the document's style puts
+// members on separate lines.
 func (n *Node) multiline() bool {
 	n.open()
 	if len(n.parts) == 0 {
@@ -287,7 +290,7 @@ func (n *Node) multiline() bool {
 }
 
 // itemsInline reports whether the last item of the array n is a non-empty object or array on a
-// single line. If it is, add also writes a new item on a single line.
+// single line. If it is, [Node.add] also writes a new item on a single line.
 func (n *Node) itemsInline() bool {
 	if len(n.parts) == 0 {
 		return false
@@ -345,8 +348,8 @@ func (n *Node) append(b []byte) []byte {
 	return b
 }
 
-// Pieces passes the current JSON text of n to yield, piece by piece, so that the whole text need
-// not be in memory a second time. yield must not modify a piece.
+// Pieces passes the current JSON text of n to the function yield, piece by piece, so that the whole
+// text need not be in memory a second time. yield must not modify a piece.
 func (n *Node) Pieces(yield func(piece []byte)) {
 	raw := n.found.Raw()
 	if !n.dirty {

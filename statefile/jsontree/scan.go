@@ -62,7 +62,7 @@ func check(data []byte) (*index, error) {
 const bytesPerEntry = 24
 
 // checker parses a document by the JSON grammar. Its methods return false at the first error. Then
-// problem says what is wrong, and at is the position of the wrong byte.
+// the field problem says what is wrong, and the field at is the position of the wrong byte.
 type checker struct {
 	data    []byte
 	at      int

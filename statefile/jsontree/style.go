@@ -52,9 +52,9 @@ func (s style) gap() []byte {
 
 func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
 
-// newPart returns the part for a member or item that the caller will append to n. The part has its
-// colon and white space, but no name and no value yet. depth is the nesting depth of n. tail is the
-// white space that the caller must put before the closing bracket of n.
+// newPart returns a new part of n, that is, a member or an item, which the caller will append to n.
+// The part has its colon and white space, but no name and no value yet. depth is the nesting depth
+// of n. tail is the white space that the caller must put before the closing bracket of n.
 func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	p.colon = s.colon()
 	count := len(n.parts)
@@ -74,8 +74,8 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 	return p, n.tail
 }
 
-// layout formats JSON text for insertion at this nesting depth. multiline says whether the members
-// or items in the text go on separate lines. Text without members or items stays as it is.
+// layout formats JSON text for insertion at the given nesting depth. multiline says whether the
+// members or items in the text go on separate lines. Text without members or items stays as it is.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
 	if v := unchecked(text); v.Len() > 0 {
 		s.multiline = multiline

@@ -198,12 +198,13 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// keyIs reports whether quoted, the quoted name of a member, is name. It decodes escapes in quoted.
+// keyIs reports whether a member has the given name. The parameter quoted is the name of the member
+// in the document, with its quotes; it may contain escapes, which keyIs decodes.
 func keyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
-		// If inner contains a backslash, that begins an escape. Then the decoded name differs from
-		// inner, and so from name.
+		// The undecoded name, inner, equals the parameter name. But if inner contains a backslash,
+		// which begins an escape, the decoded name is another one.
 		return bytes.IndexByte(inner, '\\') < 0
 	}
 	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name

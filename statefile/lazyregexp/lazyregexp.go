@@ -1,6 +1,6 @@
 // Package lazyregexp compiles regular expressions at their first use. That saves time at the start
-// of a process: gaffer starts one for every attempt at a task, and most of these processes need
-// only a few of the expressions.
+// of a process: gaffer starts a new process for every attempt at a task, and most of these
+// processes need only a few of the expressions.
 package lazyregexp
 
 import (

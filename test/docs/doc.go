@@ -9,9 +9,9 @@
 //
 //	sh        each command must succeed
 //	console   each line "$ COMMAND" must produce the output that is shown below it
-//	text      directly below an sh block or a run comment, it must be the output of
-//	          the last command; in other places it is not checked
-//	yaml      a plan must pass 'gaffer plan check', and settings 'gaffer config'
+//	text      directly below an sh block or a run comment (see below), it must be the
+//	          output of the last command; in other places it is not checked
+//	yaml      a plan must pass 'gaffer plan check', and settings must pass 'gaffer config'
 //	json      must be one JSON value, or one on each line
 //	go        must be valid Go statements
 //	sql       only in docs/schema.md: another test runs its queries
@@ -35,11 +35,12 @@
 //	<!-- file: FILE -->          writes the block below to FILE
 //	<!-- not run: REASON -->     neither runs nor checks the block below
 //
-// testdata/PAGE.txtar contains the files that are in the project folder at the start of
-// the page. Two names in it are special. "setup.sh" is a script that runs after the
-// other files were created. "inline" says how to test commands in the running text of
-// the page: a line "SPAN => COMMAND" runs COMMAND, in a separate project, for the text
-// `SPAN`. It must have a line for every `gaffer …` in the text of the page.
+// testdata/PAGE.txtar contains the files that are in the project folder before the first
+// command of the page runs. Two file names in it are special. "setup.sh" is a script that
+// runs after the other files were created. "inline" says how to test commands in the
+// running text of the page: if it has a line "SPAN => COMMAND", the test runs COMMAND, in a
+// separate project, to test the text `SPAN`. The file "inline" must have such a line for
+// every `gaffer …` in the running text of the page.
 //
 // Commands can use these programs, files and variables in addition to those of the
 // machine:

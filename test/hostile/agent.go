@@ -27,8 +27,8 @@ type reportLine struct {
 	Said string `json:"said"`
 }
 
-// note adds a line to the report, with at most 4000 bytes of said. It also prints the line, so that
-// the attempt's log has it.
+// note adds a line to the report. The line contains at most the first 4000 bytes of the parameter
+// said. note also prints the line, so that the attempt's log has it.
 func (a *agent) note(what string, code int, said string) {
 	line, err := json.Marshal(reportLine{what, code, said[:min(len(said), 4000)]})
 	if err != nil {
@@ -42,7 +42,8 @@ func (a *agent) note(what string, code int, said string) {
 	fmt.Printf("%s\n", line)
 }
 
-// noteError adds the result of a step of the attack to the report.
+// noteError adds the result of a step of the attack to the report. If err is nil, the step has
+// succeeded.
 func (a *agent) noteError(what string, err error) {
 	if err != nil {
 		a.note(what, 1, err.Error())
@@ -79,7 +80,7 @@ func (a *agent) userEnvironment() []string {
 	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
 }
 
-// self returns a command line that starts this program in another mode.
+// self returns a command line that starts this program again, in the given mode.
 func (a *agent) self(mode string) []string {
 	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
 }
@@ -131,8 +132,8 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// parents returns the pid of this attempt's supervisor, and of the gaffer process that started the
-// supervisor. Both are 0 if no process above this one is a supervisor.
+// parents returns the pids of this attempt's supervisor and of the gaffer process that started the
+// supervisor. Both are 0 if no ancestor of this process is a supervisor.
 func (a *agent) parents() (supervisor, gaffer int) {
 	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
 		if strings.Contains(argumentsOf(pid), " supervise ") {
@@ -202,7 +203,7 @@ func (a *agent) request(method, path string, body any) string {
 		return ""
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(answer.Body) // ignore the error: the status is reported in any case
+	said, _ := io.ReadAll(answer.Body) // ignore the error: the report gets the HTTP status even if the body is incomplete
 	a.note(method+" "+path, answer.StatusCode, string(said))
 	return string(said)
 }

@@ -16,9 +16,9 @@ type attack struct {
 	name, tries string
 	with        outcome // expected outcome on a machine with control groups
 	without     outcome // expected outcome on a machine without control groups
-	because     string  // what protects against the attack or, if nothing does, what would
-	// section is the title of the section of docs/security.md that names the attack. It is empty if
-	// neither of the two expected outcomes is the constant limit.
+	because     string  // what protects against the attack; if nothing does, what would protect against it
+	// section is the title of a section of docs/security.md that names this attack. It is set if
+	// one of the two expected outcomes is limit (the attack is not prevented), and empty if not.
 	section string
 
 	scene
@@ -27,9 +27,10 @@ type attack struct {
 
 // scene says in which environment the attacking agent runs.
 type scene struct {
-	asks bool // the attacker has an open permission request
-	// sibling says what the other agent of the run does: works, or asks (it has an open permission
-	// request). It is empty if there is no other agent.
+	asks bool // the attacker has a permission request that is not answered yet
+	// sibling says what the other agent of the run does. If it is "works", the agent works. If it
+	// is "asks", the agent has a permission request that is not answered yet. If it is empty, there
+	// is no other agent.
 	sibling   string
 	hasServer bool   // a gaffer server uses the database of the run
 	hasWorker bool   // a worker of that gaffer server works on the run
@@ -78,7 +79,7 @@ var attacks = []attack{
 	{"token-of-gaffer", "read it in the environment of the gaffer above", limit, limit, "`GAFFER_TOKEN_FILE` outside of a sandbox", limits, scene{}, gafferToken},
 	{"token-file", "read the admin's token in the state folder", limit, limit, "a sandbox without the state folder", limits, scene{hasServer: true}, tokenFile},
 
-	// Attacks on results and records of other tasks.
+	// Attacks on the results of tasks, and on the data in which gaffer records these results.
 	{"forge-finish", "report the end of another attempt to the coordinator, with a guessed fence", refused, refused, "the fence of the attempt", "", scene{sibling: works, hasWorker: true, hasServer: true}, forgeFinish},
 	{"forge-own-fence", "the same with the fence of its own attempt", refused, refused, "the fence of the attempt", "", scene{sibling: works, hasWorker: true, hasServer: true}, forgeOwnFence},
 	{"forge-exit-record", "write \"exit 0\" to the record of another supervisor, then kill it", limit, limit, "a sandbox without the state folder", limits, scene{sibling: works}, forgeExit},

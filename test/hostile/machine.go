@@ -15,11 +15,12 @@ import (
 	"time"
 )
 
-// The functions in this file perform the attacks on documents, git, the machine and the terminal.
-// Each attack is a row of the table in attacks.go.
+// The functions in this file perform the attacks on gaffer's documents (its JSON files), on git, on
+// the machine and on the terminal. Each attack is a row of the table in attacks.go.
 
-// records waits until the run records of the attacker and the sibling exist. It returns the path of
-// the session's status.json, followed by the paths of the run records.
+// records waits until gaffer has written the run records (JSON files) of the attacker and of the
+// sibling, the other agent of the run. It returns the path of the run's status.json, followed by
+// the paths of the run records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -54,8 +55,9 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each document with a link or a named pipe. The function create must
-// create the link or the pipe at the given path.
+// replaceDocuments replaces each of gaffer's documents (the files that [agent.records] returns)
+// with a link or a named pipe. The function create must create the link or the pipe at the given
+// path.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace the document by one rename, because gaffer may write it again at any moment.
@@ -130,7 +132,8 @@ func holdLocks(a *agent) {
 	a.note("hold locks", 0, strconv.Itoa(held))
 }
 
-// heldFiles keeps files open until the process ends. A file that is closed loses its locks.
+// heldFiles keeps the locked files open until the process ends. Closing a file would release its
+// locks.
 var heldFiles []*os.File
 
 func deleteLocks(a *agent) {
@@ -155,12 +158,12 @@ func deleteDatabase(a *agent) {
 	}
 }
 
-// plantProgram creates a program that writes the trace file when it runs. It returns the program's
-// path.
+// plantProgram creates a program that adds its command line to the trace file when it runs. So the
+// test notices if gaffer runs the program. plantProgram returns the program's path.
 func (a *agent) plantProgram() string {
 	program := a.path("planted")
 	a.write(program, "#!/bin/sh\necho \"$0 $@\" >>"+a.path(traceFile)+"\ncat 2>/dev/null\n")
-	_ = os.Chmod(program, 0o700) // ignore the error: without the permission, the attack has no effect
+	_ = os.Chmod(program, 0o700) // ignore the error: if the program is not executable, the attack has no effect
 	return program
 }
 
@@ -291,7 +294,8 @@ func lowerLimits(a *agent) {
 	a.kill("the supervisor", supervisor)
 }
 
-// moveOut moves the detached process to the root of each control group hierarchy.
+// moveOut moves the process that [agent.detach] has started to the root of each control group
+// hierarchy. So the process leaves the control group of the attempt.
 func (a *agent) moveOut() {
 	roots, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs") // ignore the error: the pattern is valid
 	for _, root := range append(roots, "/sys/fs/cgroup/cgroup.procs") {
@@ -319,8 +323,8 @@ func stopSupervisor(a *agent) {
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
 }
 
-// readSibling reads from the memory of the sibling's process, at the first address that the sibling
-// can write to.
+// readSibling reads the memory of the sibling, the other agent of the run. It reads at the first
+// address that the sibling's process can write to.
 func readSibling(a *agent) {
 	agent, _ := a.siblingProcess()
 	for line := range strings.Lines(a.read(fmt.Sprintf("/proc/%d/maps", agent))) {
@@ -352,7 +356,7 @@ func dialAndSend(socket, line string) error {
 	if _, err := fmt.Fprintln(conn, line); err != nil {
 		return err
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // ignore the error: the answer does not matter
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second)) // ignore the error: the answer to the line is not used
 	_, _ = conn.Read(make([]byte, 1<<16))
 	return nil
 }
@@ -366,13 +370,13 @@ func printBytes(*agent) {
 	for b := range 256 {
 		all = append(all, byte(b))
 	}
-	_, _ = os.Stdout.Write(append(all, "\xff\xfe\x00\xc3 last words\n"...)) // ignore the error: the test looks at the log
+	_, _ = os.Stdout.Write(append(all, "\xff\xfe\x00\xc3 last words\n"...)) // ignore the error: the test checks the attempt's log
 }
 
 func printHugeLine(*agent) {
 	chunk := bytes.Repeat([]byte("y"), 1<<20)
 	for range 32 {
-		_, _ = os.Stdout.Write(chunk) // ignore the error: the test looks at the log
+		_, _ = os.Stdout.Write(chunk) // ignore the error: the test checks the attempt's log
 	}
 	fmt.Println()
 }

@@ -31,7 +31,7 @@ const (
 	attackedFile = "attacked"     // created by the attacker after the attack, or before a step that may kill the attacker
 	releaseFile  = "release"      // created by the test; processes that wait for it may then end
 	reportFile   = "report"       // what the attacker tried, and the results
-	doneFile     = "sibling.done" // ids of the sibling's attempts that have done their work, one per line
+	doneFile     = "sibling.done" // ids of the attempts in which the honest agent (the sibling) has done its work, one per line
 	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
 	traceFile    = "trace"        // written by programs that the attacker has planted, if gaffer runs them
 )
@@ -99,9 +99,9 @@ func tryAttack(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is what the honest sibling does: it waits for the release file, and then adds the id of its
-// attempt to doneFile. It returns the exit code, which is 1 if the release file does not appear in
-// time.
+// work is what the sibling does, the honest agent beside the attacker. It waits for the release
+// file, and then adds the id of its attempt to doneFile. It returns the exit code, which is 1 if
+// the release file does not appear in time.
 func (a *agent) work() int {
 	if !a.await(a.path(releaseFile), maxLifetime) {
 		return 1
@@ -151,13 +151,14 @@ func (a *agent) state(names ...string) string {
 	return a.path(append([]string{"state", "gaffer"}, names...)...)
 }
 
-// documents returns a path in the folder with the session documents of this run.
+// documents returns the path of a file in the folder where gaffer stores the JSON documents about
+// this run. Without names, it returns the path of the folder.
 func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder returns the folder of the sibling's attempt in the state folder, or "" if the sibling
-// has not started.
+// siblingFolder returns the attempt folder of the sibling, the other agent of the run. The folder
+// is in gaffer's state folder. siblingFolder returns "" if the sibling has not started.
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
 		list, _ := filepath.Glob(pattern) // ignore the error: the pattern is valid

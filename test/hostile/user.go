@@ -28,7 +28,7 @@ func command(args ...string) func(*agent) {
 	}
 }
 
-// question waits until a task has an open question.
+// question waits until a task has an open question for the user.
 func (a *agent) question(task string) {
 	a.until("a question of "+task, func() bool {
 		return exec.Command(a.path("bin", "gaffer"), "answer", task).Run() == nil
@@ -209,7 +209,7 @@ func tokenFile(a *agent) {
 
 // The functions below perform the attacks on the results of other tasks.
 
-// siblingAttempt returns the id of the sibling's attempt.
+// siblingAttempt returns the id of the attempt of the sibling, the other agent of the run.
 func (a *agent) siblingAttempt() string { return filepath.Base(a.siblingFolder()) }
 
 func (a *agent) finish(fence int) {
@@ -218,10 +218,10 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence reports the end of the sibling's attempt to the gaffer server, with the fence of
-// the attacker's attempt. A fence is a token of one attempt: the server rejects reports about the
-// attempt without this token. forgeOwnFence gets the fences of the worker's attempts from the
-// server.
+// forgeOwnFence reports to the gaffer server that the attempt of the sibling, the other agent of
+// the run, has ended. The server rejects such a report if it does not contain the fencing token of
+// the same attempt. forgeOwnFence gets the fencing token of the attacker's own attempt from the
+// server, and sends this wrong token.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // ignore the error: the pattern is valid
 	for _, id := range ids {

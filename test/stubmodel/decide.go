@@ -34,9 +34,9 @@ func (h modelRequest) names() []string {
 	return names
 }
 
-// find returns the first of the named tools that the agent program offers. The program's name for a
-// tool may have a prefix that ends with two underscores, as tools of MCP servers do: find("echo")
-// also finds mcp__server__echo.
+// find returns the first of the named tools that the agent program offers to the model. The program
+// may put a prefix that ends with two underscores before a tool's name, as it does for tools of MCP
+// servers. So find("echo") also finds mcp__server__echo.
 func (h modelRequest) find(names ...string) (tool, bool) {
 	for _, name := range names {
 		for _, t := range h.tools {
@@ -61,9 +61,10 @@ type call struct {
 }
 
 // decide returns the model's answer to the request h. If the mode m calls a tool, the answer is a
-// call of that tool. Otherwise the answer is a text. It is also a text if the agent program does
-// not offer the tool, if the request is not a turn of the conversation, or if the request ends with
-// the result of a tool call. The mode "loop" calls its tool even after such a result.
+// call of that tool. In all other modes, it is a text. Even if the mode calls a tool, the answer is
+// a text in three cases: the agent program does not offer the tool, the request is not a turn of
+// the conversation (h.side), or the request ends with the result of a tool call (h.done) and the
+// mode is not "loop".
 func decide(m Mode, h modelRequest) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)
@@ -133,7 +134,7 @@ func shell(m Mode, h modelRequest) *call {
 		c.args["description"] = "Run " + command
 	}
 	if _, ok := c.params["yield_time_ms"]; ok {
-		c.args["yield_time_ms"] = 30_000 // maximum that Codex accepts; see wait
+		c.args["yield_time_ms"] = 30_000 // the maximum that Codex accepts; for longer commands, see the function wait
 	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
@@ -142,7 +143,8 @@ func shell(m Mode, h modelRequest) *call {
 	return c
 }
 
-// wait returns a call that waits for the command that still runs, or nil if none does.
+// wait returns a tool call that waits for the command of an earlier tool call. It returns nil if no
+// such command still runs.
 func wait(h modelRequest) *call {
 	id, err := strconv.Atoi(h.running)
 	if err != nil {

@@ -46,8 +46,10 @@ func (responses) read(body []byte) modelRequest {
 
 var sessionInOutput = regexp.MustCompile(`Process running with session ID (\d+)`)
 
-// runningSession returns the id of the shell session whose command still runs according to the last
-// tool result in input, or "" if it has ended. Only messages of the user may follow that result.
+// runningSession looks for the result of the last tool call in input. If the result says that the
+// call's command still runs, runningSession returns the id of the shell session in which it runs.
+// It returns "" if the command has ended, or if anything other than messages of the user follows
+// the result.
 func runningSession(input []json.RawMessage) string {
 	for _, item := range slices.Backward(input) {
 		var i struct {
@@ -68,9 +70,9 @@ func runningSession(input []json.RawMessage) string {
 	return ""
 }
 
-// flat returns t as a list of tools. If t is a namespace, the list contains the tools in that
-// namespace; otherwise it contains only t. space is the name of the namespace that contains t, or
-// empty if there is none.
+// flat returns the tools that t describes. If t is a namespace, these are the tools in that
+// namespace; otherwise it is only t itself. The parameter space is the name of the namespace that
+// contains t, or empty if there is none.
 func (t responsesTool) flat(space string) []tool {
 	if t.Type != "namespace" {
 		name := t.Name

@@ -110,10 +110,10 @@ func (v *response) event(name string, data any) {
 	_ = http.NewResponseController(v.ResponseWriter).Flush() // ignore the error: a later write returns it
 }
 
-// words calls write for each word of the text. There are three exceptions. In mode "slow:N", words
-// ignores the text and writes N fixed words, one per second; in mode "slow", it writes 8. In mode
-// "hangmid", it waits after two words until the client disconnects. In mode "drop", it closes the
-// connection after two words.
+// words calls the function write for each word of the text. Three modes differ. In mode "slow:N",
+// it ignores the text and writes N fixed words, one per second; if N is missing, it writes 8. In
+// mode "hangmid", it waits after two words until the client disconnects. In mode "drop", it closes
+// the connection after two words.
 func (v *response) words(text string, write func(word string)) {
 	if v.mode.Kind == "slow" {
 		text = slowly(v.mode)

@@ -7,9 +7,9 @@
 // [ParseMode]. The base URL that an agent program is configured with contains the mode, or a name
 // that the test chooses:
 //
-//	/m/MODE        this mode
-//	/t/NAME        the modes that were set for this name, see [Stub.Play]
-//	/t/NAME/m/MODE this mode; the requests are stored under this name
+//	/m/MODE        answer in this mode
+//	/t/NAME        answer in the modes that were set for this name, see [Stub.Play]
+//	/t/NAME/m/MODE answer in this mode, and store the requests under this name
 //
 // For OpenAI's APIs, append /v1 to the base URL.
 package stubmodel
@@ -44,8 +44,8 @@ const (
 type Stub struct {
 	mu    sync.Mutex
 	names map[string]*script
-	// once contains the modes for one request only, such as "429once", that were already used. The
-	// key is "NAME MODE".
+	// once contains the modes that were already used and that are for one request only, such as
+	// "429once". The key is the name and the mode, separated by a space.
 	once map[string]bool
 	left map[string]int // number of turns until the usage limit, by API key; see [Stub.LimitKey]
 	all  []Request
@@ -71,8 +71,9 @@ type Request struct {
 	Header http.Header
 	Body   json.RawMessage
 	Tools  []string // names of the tools that the agent program offers to the model
-	// Side is true if the request is not a turn of the user's conversation, for example if it asks
-	// for a title, or if it is answered with a call that waits for a command.
+	// Side is true if the request is not a turn of the user's conversation. For example, the
+	// request asks for a title, or the stub model answers it with a tool call that waits for a
+	// running command.
 	Side bool
 }
 
@@ -103,11 +104,11 @@ func (s *Stub) Turns(name string) []Request {
 }
 
 // Play sets the modes for the requests with this name in their path /t/NAME, and replaces earlier
-// modes. Each turn of the conversation uses the next mode, even a turn that ends with the result of
-// a tool call. After all modes are used, later turns repeat the last mode. If a turn that repeats
-// the last mode ends with the result of a tool call, the model answers with [Done] instead of
-// another tool call, except in mode "loop". Requests that are not turns are answered with a text
-// and use up no mode.
+// modes. Each request that is a turn of the conversation uses the next mode, even if the request
+// ends with the result of a tool call. When all modes are used, later turns repeat the last mode.
+// If the repeated mode calls a tool, and the request ends with the result of a tool call, the model
+// answers with [Done] instead. Only the mode "loop" then calls its tool again. Requests that are
+// not turns are answered with a text and use up no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +125,8 @@ func (s *Stub) LimitKey(key string, turns int) {
 }
 
 // limited reports whether the API key of a request has reached its usage limit. If it has not, and
-// the request is a turn of the conversation (side is false), limited counts the turn.
+// the request is a turn of the conversation (side is false), limited reduces the number of turns
+// that are left for the key.
 func (s *Stub) limited(h http.Header, side bool) bool {
 	key := h.Get("X-Api-Key")
 	if token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer "); ok && key == "" {
@@ -139,9 +141,10 @@ func (s *Stub) limited(h http.Header, side bool) bool {
 	return known && left == 0
 }
 
-// next returns the mode for a request with this name. That is the next mode that [Stub.Play] has
-// set, or "text" if no modes are set or the request is not a turn (side is true). fresh is
-// true if Play has set the mode, unless it is a repetition of the last mode.
+// next returns the mode for a request with this name: the next mode that [Stub.Play] has set, or
+// the last one again if all are used. It returns "text" if no modes are set, or if the request is
+// not a turn of the conversation (side is true). fresh is true if the mode is one that Play has set
+// and that no earlier request has used up.
 func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +157,8 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first reports whether this is the first call with this path. The caller passes the name and the
-// mode of a request as path.
+// first reports whether this is the first call with this value of path. The value is not a URL
+// path: the caller passes the name and the mode of a request.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,8 +284,9 @@ func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode
 	if mode == "" {
 		var fresh bool
 		mode, fresh = s.next(kept.Name, heard.side)
-		// If the mode is fresh (not a repetition of the last mode), clear done, so that decide
-		// follows the mode even after the result of a tool call.
+		// The field done says that the request ends with the result of a tool call, which the
+		// function decide answers with a text. If the mode is fresh (not a repetition of the last
+		// mode), clear done, so that decide follows the mode instead.
 		heard.done = heard.done && !fresh
 	}
 	kept.Mode = mode

@@ -3,7 +3,8 @@
 //
 // A change is read from the git repository on the machine that worked on the run. The service
 // caches the latest lists of changed files, because a page requests the diffs of these files one
-// after the other. The cache is never out of date, because the content of a git tree never changes.
+// after the other. The cache is never out of date: a cached list belongs to the id of a git tree,
+// and the content of a git tree never changes.
 package changes
 
 import (
@@ -47,18 +48,18 @@ type Options struct {
 	Overview func(ctx context.Context, run string) (fleet.Changes, error)
 }
 
-// Locate returns the path of the repository that has a task's worktree, and the worktree's name. ok
-// is false if the task has no worktree. The error is an [*ElsewhereError] if the worktree is on
-// another machine.
+// Locate returns the path of the repository that has the worktree of a task, and the name of the
+// worktree. The result ok is false if the task has no worktree. The error is an [*ElsewhereError]
+// if the worktree is on another machine.
 type Locate func(t store.Task) (repo, name string, ok bool, err error)
 
-// Service answers requests. It is safe for concurrent use.
+// Service answers requests about the changes of tasks. It is safe for concurrent use.
 type Service struct {
 	opts  Options
 	slots chan struct{} // holds one value for each request that runs git
 
 	mu    sync.Mutex
-	cache []cachedChange // changes that were read from repositories, the most recent last
+	cache []cachedChange // changes that were read from repositories, in the order in which they were read
 }
 
 var _ server.Changes = (*Service)(nil)
@@ -72,8 +73,8 @@ type cachedChange struct {
 }
 
 const (
-	maxParallel = 4  // number of requests that may run git at the same time
-	maxCached   = 16 // number of changes that are kept in memory
+	maxParallel = 4  // maximum number of requests that run git at the same time
+	maxCached   = 16 // maximum number of changes in the cache
 )
 
 // New returns a service.
@@ -100,7 +101,8 @@ func (e *ElsewhereError) Code() string { return "change_elsewhere" }
 // Hint returns advice for the user.
 func (e *ElsewhereError) Hint() string { return "run this command there, in the project's folder" }
 
-// NoChangeError reports that a task has no change.
+// NoChangeError reports that there is no change of a task that could be shown, because the task has
+// no worktree or was not started.
 type NoChangeError struct{ Task, Why string }
 
 func (e *NoChangeError) Error() string {
@@ -171,9 +173,9 @@ func (s *Service) Change(ctx context.Context, run, task string, q fleet.ChangeQu
 	return v, nil
 }
 
-// File returns the diff of one file. The new version of the file is the one in the git tree q.Tree,
-// which must be a tree of the task's change. The old version is the one in the tree q.From or, if
-// q.From is empty, in the base of the change.
+// File returns the diff between two versions of one file. The new version is the one in the git
+// tree q.Tree, which must be a stored tree of the task's change. The old version is the one in the
+// git tree q.From or, if q.From is empty, in the commit that the change is compared with.
 func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
 	found, err := s.changeWithTree(ctx, store.TaskKey{Run: run, Task: task}, q.Tree)
 	if err != nil {
@@ -183,8 +185,8 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 		return fleet.FileChange{}, err
 	}
 	defer s.releaseSlot()
-	// If the client names a tree to compare with, it must be a tree of this change, because clients
-	// may not read other trees of the repository.
+	// A client may read only the task's change, not the rest of the repository. So q.From must be a
+	// tree of this change.
 	if q.From != "" {
 		if err := found.reader.Keeps(ctx, run, found.change.Task, q.From); err != nil {
 			return fleet.FileChange{}, unreadable(err)
@@ -194,8 +196,9 @@ func (s *Service) File(ctx context.Context, run, task string, q fleet.FileQuery)
 	return f, unreadable(err)
 }
 
-// Blob returns the content of a file of a change. It returns an error for other blobs of the
-// repository, because clients may read only the changes.
+// Blob returns the content of a git blob, which must be the old or the new version of a file that
+// the task has changed. For all other blobs of the repository it returns an error, because clients
+// may read only the changes of tasks.
 func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, error) {
 	key := store.TaskKey{Run: run, Task: task}
 	where, err := s.locate(ctx, key)
@@ -221,10 +224,10 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 	return data, unreadable(err)
 }
 
-// Reviews returns the reviews of a run's tasks that have a worktree. It leaves out tasks that
-// changed nothing and were not reviewed. If several tasks, the candidates, do the same work so that
-// one result can be picked, Reviews leaves out the candidates and the task that judges them. The
-// task that picks the result is listed.
+// Reviews returns the reviews of those tasks of a run that work in a worktree. It leaves out tasks
+// that changed nothing and were not reviewed. Several tasks, the candidates, may do the same work
+// so that the best result can be picked. Then Reviews leaves out the candidates and the task that
+// judges them. It includes the task that picks the result.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	tasks, err := s.tasksWithWorktrees(ctx, id)
@@ -253,7 +256,8 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	}
 	defer s.releaseSlot()
 	sum, err := s.opts.Overview(ctx, id)
-	// If the conflicts cannot be counted, return the reviews without the number of conflicts.
+	// If the conflicts cannot be counted, return the reviews anyway, with 0 as the number of
+	// conflicts.
 	if err != nil {
 		return all, nil
 	}
@@ -262,7 +266,8 @@ func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, err
 	return all, nil
 }
 
-// count adds the change of a task to the counts of its run.
+// count adds one change to the counts in all. The parameter state is the state of the review of the
+// change, and status is the status of the task that made the change.
 func count(all *fleet.RunReviews, state fleet.ReviewState, status store.Status) {
 	all.Changes++
 	switch state {
@@ -288,8 +293,8 @@ type taskWithWorktree struct {
 }
 
 // tasksWithWorktrees returns the tasks of a run that have been started in a worktree, in the order
-// of the plan. It leaves out candidates, which are tasks that do the same work so that one result
-// can be picked, and the tasks that judge candidates.
+// of the plan. It leaves out two kinds of tasks: the candidates, which are tasks that do the same
+// work so that the best result can be picked, and the tasks that judge candidates.
 func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil
@@ -307,8 +312,9 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			// Leave out tasks whose spec cannot be decoded, candidates and their judges, and tasks
-			// that were not started.
+			// Leave out tasks whose spec cannot be decoded, and tasks that were not started. If
+			// Candidate is set, the task is a candidate (one of several tasks that do the same
+			// work) or judges candidates. Leave it out too.
 			if err != nil || spec.Candidate != "" || row.Tries == 0 {
 				continue
 			}
@@ -336,8 +342,8 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 	return tasks, err
 }
 
-// location says where the worktree of a task is. checks are the results of the checks of the task's
-// latest attempt.
+// location says where the worktree of a task is: repo is the path of its repository, and name is
+// its name. checks are the results of the checks of the task's latest attempt.
 type location struct {
 	repo, name string
 	checks     []fleet.Check
@@ -421,8 +427,9 @@ func (s *Service) changeWithTree(ctx context.Context, key store.TaskKey, tree st
 	return found, nil
 }
 
-// addToCache adds a change to the cache, because the client will request its files next. It
-// replaces an entry of the same task and tree. If the cache is full, it removes the oldest entry.
+// addToCache adds a change to the cache, because the client will probably request the diffs of its
+// files next. It replaces an entry of the same task and git tree. If the cache is full, it removes
+// the oldest entry.
 func (s *Service) addToCache(l cachedChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -446,9 +453,9 @@ func (s *Service) acquireSlot(ctx context.Context) error {
 
 func (s *Service) releaseSlot() { <-s.slots }
 
-// unreadable converts an error from reading a change to the error for the client. It returns nil,
-// context errors, and errors of the kinds NotFound and Conflict unchanged. All other errors become
-// conflict errors with the code change_unreadable.
+// unreadable converts an error from reading a change to the error that the client gets. It returns
+// err unchanged if err is nil, if it is a context error, or if its method NotFound or Conflict
+// returns true. It converts all other errors to conflict errors with the code change_unreadable.
 func unreadable(err error) error {
 	var known interface{ NotFound() bool }
 	var conflict interface{ Conflict() bool }

@@ -8,7 +8,7 @@ import (
 type kind int
 
 const (
-	unknown kind = iota // the token in a request is invalid
+	unknown kind = iota // a request was sent with a token that does not exist or is no longer valid
 	missing
 	invalid
 	taken

@@ -16,8 +16,9 @@ const limitedWorker Role = "limited-worker"
 // every task.
 type Limits struct {
 	Projects []string `json:"projects,omitempty"` // a worker with the token gets only tasks of these projects
-	// Pools are labels. A worker with the token gets only tasks that require at least one of these
-	// labels and no other labels. Labels that name a project or a worker do not count here.
+	// Pools are labels of tasks. If the list is not empty, a worker with the token gets only tasks
+	// that require at least one of these labels, and no labels other than these. Labels that name a
+	// project or a worker are not restricted by Pools.
 	Pools []string `json:"pools,omitempty"`
 
 	// limited is set if the token has limits. It stays set if a coordinator of an older version has
@@ -61,7 +62,7 @@ func (i Identity) MayHave(labels []string) string {
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, projectLabel)
 		switch {
-		case strings.HasPrefix(label, "@"): // the label selects one worker by name; package workers checks it
+		case strings.HasPrefix(label, "@"): // a label "@name" selects the worker of this name; package workers checks it
 		case ofProject && len(i.Projects) > 0 && !slices.Contains(i.Projects, project):
 			return fmt.Sprintf("the token %s is limited to %s, and is no good for project %.60s", i.ID, i.Text(), project)
 		case !ofProject && len(i.Pools) > 0 && !slices.Contains(i.Pools, label):
@@ -88,8 +89,8 @@ func (i Identity) RequiredLabels() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	// If a coordinator of an older version has removed the limits from the token's row, allow no
-	// task.
+	// No limits are left in the token's row, because a coordinator of an older version has removed
+	// them. Add an empty set, so that the token allows no task.
 	if len(sets) == 0 {
 		sets = append(sets, nil)
 	}

@@ -22,7 +22,7 @@ type Role string
 // that an operator may.
 const (
 	Admin    Role = "admin"    // create and revoke tokens
-	Operator Role = "operator" // submit runs, answer questions, cancel
+	Operator Role = "operator" // submit runs, answer questions of agents, cancel runs and tasks
 	Viewer   Role = "viewer"   // read only
 	Worker   Role = "worker"   // read, claim tasks, act for the agents registered with the token
 )
@@ -41,9 +41,10 @@ type Identity struct {
 	Limits
 }
 
-// Owner returns the name of the token if it has the role worker and no parent, and "" for any other
-// token. The name is stored in the rows of the workers that clients register with the token. A new
-// token with the same name and role may then act for these workers too.
+// Owner returns the name of the token if the token has the role worker and no parent. For any other
+// token it returns "". When a client registers a worker with the token, this name is stored in the
+// worker's row. Therefore clients with another token of the same name and role may act for the
+// worker too.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -65,7 +66,7 @@ type Token struct {
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // approximate time of the last use
 
-	root string // the value of Identity.Root; set only in TokenStore.byHash, empty elsewhere
+	root string // the value of Identity.Root; set only in the cached rows of TokenStore.byHash
 }
 
 // Identity returns the identity of clients that use this token.
@@ -78,8 +79,8 @@ func (r Token) Identity() Identity {
 	return i
 }
 
-// Storage stores tokens. It is safe for concurrent use. Several processes may share the stored
-// tokens, except those in a [MemoryStorage].
+// Storage stores tokens. It is safe for concurrent use. Several processes may use the same stored
+// tokens, unless the Storage is a [MemoryStorage].
 type Storage interface {
 	List(ctx context.Context) ([]Token, error)
 	Put(ctx context.Context, r Token) error
@@ -113,7 +114,8 @@ func Redact(text string) string {
 	return b.String() + before
 }
 
-// Secret returns 256 random bits as text in the characters of alphabet.
+// Secret returns 256 random bits as a text that contains only the characters of the constant
+// alphabet.
 func Secret(random io.Reader) (string, error) {
 	var bits [32]byte
 	if _, err := io.ReadFull(random, bits[:]); err != nil {
@@ -122,7 +124,8 @@ func Secret(random io.Reader) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(bits[:]), nil
 }
 
-// generate creates the text of a new token. It returns the text, and r with its id and hash set.
+// generate creates the text of a new token. It returns this text, and a copy of the row r that
+// contains a new id and the hash of the text.
 func generate(random io.Reader, r Token) (string, Token, error) {
 	secret, err := Secret(random)
 	if err != nil {

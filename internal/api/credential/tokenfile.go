@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// TokenFile is the file with the first token of a database. The first server that runs on the
-// database creates the file. While a server runs, it holds a shared lock on a lock file next to the
-// token file.
+// TokenFile is the file with the text of the first access token that was created in a database. The
+// first server that runs on the database creates the token and the file. While a server runs, it
+// holds a shared lock on a lock file next to the token file.
 type TokenFile struct {
 	file     string
 	lock     *os.File
@@ -67,7 +67,8 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 		return "", err
 	}
 	// Write the file before the token becomes valid. In the other order, a crash in between would
-	// leave a token that no user knows, and CreateFirst would create no other.
+	// leave a valid token whose text no user knows. CreateFirst would then create no other token,
+	// because the store already contains one.
 	text, _, err = b.create(ctx, TokenSpec{Role: Admin, Name: "first"}, func(text string) error {
 		switch err := h.write(text); {
 		case errors.Is(err, fs.ErrExist):
@@ -81,8 +82,8 @@ func (h *TokenFile) CreateFirst(ctx context.Context, b *TokenStore) (text string
 }
 
 // write writes the token to the file. If no other server used the file when this server started,
-// write replaces an existing file and its permissions. If another server did, write returns an
-// error if the file exists.
+// write replaces an existing file and its permissions. Otherwise it never replaces the file: it
+// returns an error if the file exists.
 func (h *TokenFile) write(text string) error {
 	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {

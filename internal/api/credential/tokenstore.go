@@ -35,7 +35,7 @@ type TokenStore struct {
 	random io.Reader
 	wait   func(ctx context.Context, d time.Duration) bool
 
-	loading sync.Mutex // held while the rows are being read
+	loading sync.Mutex // locked while the rows are being read from the storage
 
 	mu     sync.Mutex
 	byHash map[string]Token // token rows by the first half of the token's hash
@@ -44,7 +44,7 @@ type TokenStore struct {
 	used   map[string]time.Time // times of last use that are not stored yet, by token id
 }
 
-// NewTokenStore returns a TokenStore for the tokens in rows.
+// NewTokenStore returns a TokenStore for the tokens in the given Storage.
 func NewTokenStore(rows Storage, now func() time.Time, random io.Reader) *TokenStore {
 	return &TokenStore{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
@@ -66,8 +66,8 @@ func (b *TokenStore) Create(ctx context.Context, n TokenSpec) (text string, row 
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create creates a token. It calls save with the token's text, and then stores the token. Only then
-// is the token valid.
+// create creates a token. It first calls the function save with the token's text, and then stores
+// the token. The token is valid only after it was stored.
 func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text string) error) (text string, row Token, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Token{}, err
@@ -100,7 +100,9 @@ func (b *TokenStore) create(ctx context.Context, n TokenSpec, save func(text str
 
 // invalidateCache makes the cache read the token rows again at its next use.
 func (b *TokenStore) invalidateCache() {
-	// Wait for a read that may have started before the caller changed the rows.
+	// A read of the rows may be in progress that started before the caller changed them. Wait until
+	// it ends. Otherwise it could put outdated rows into the cache after invalidateCache has
+	// returned.
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	b.mu.Lock()
@@ -145,8 +147,8 @@ func idsOf(rows []Token) map[string]bool {
 	return ids
 }
 
-// Revoke deletes a token. name is the token's id, or its name if no other valid token has the same
-// name. Tokens that were created from the token become invalid too.
+// Revoke deletes a token. The parameter name is the token's id, or its name if no other valid token
+// has the same name. Tokens that were created from the token become invalid too.
 func (b *TokenStore) Revoke(ctx context.Context, name string) (Token, error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -202,7 +204,8 @@ func (b *TokenStore) Check(ctx context.Context, text string) (Identity, error) {
 
 // lookup returns the cached row of the token with this hash. It finds the row by the first half of
 // the hash, and then compares the whole hash in constant time. It does not return expired tokens.
-// It records the time of this use in memory; Tidy stores it later.
+// If the stored time of the token's last use is older than useInterval, lookup records the current
+// time in memory, and Tidy stores it later.
 func (b *TokenStore) lookup(hash string) (Token, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,14 +239,15 @@ func (b *TokenStore) load(ctx context.Context, age time.Duration) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.recent(age) {
-		// Another goroutine has read the rows while this one waited for the lock.
+		// Another goroutine has read the rows into the cache while this one waited for the lock.
 		return nil
 	}
 	return b.read(ctx)
 }
 
-// loadAfter reads the rows into the cache, unless a read has started after the time t. It first
-// waits until reloadInterval has passed since the last read. Concurrent callers share one read.
+// loadAfter makes sure that the cache contains the rows of a read that started after the time t. It
+// waits until reloadInterval has passed since the last read. Then it reads the rows, but only if no
+// other goroutine has started a read after t. So concurrent callers share one read.
 func (b *TokenStore) loadAfter(ctx context.Context, t time.Time) error {
 	b.wait(ctx, b.lastRead().Add(reloadInterval).Sub(b.now()))
 	b.loading.Lock()
@@ -261,7 +265,7 @@ func (b *TokenStore) lastRead() time.Time {
 	return b.loaded
 }
 
-// read reads the rows into the cache. The caller holds b.loading.
+// read reads the rows into the cache. The caller must have locked b.loading.
 func (b *TokenStore) read(ctx context.Context) error {
 	at := b.now()
 	all, err := b.rows.List(ctx)

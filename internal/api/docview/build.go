@@ -11,7 +11,8 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildPicture is the view of a project's build that the page "mission control" shows.
+// BuildPicture is the view of a project's build that the page "mission control" shows. A build
+// consists of chunks. Each chunk implements some sections of the project's specification.
 type BuildPicture struct {
 	Found    bool          `json:"found"` // the project's workflow document describes a build
 	Ours     bool          `json:"ours"`  // a run of gaffer works or has worked on the build
@@ -20,13 +21,13 @@ type BuildPicture struct {
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
-	Phase    string        `json:"phase,omitempty"` // the build's convergence phase, as written in the document
+	Phase    string        `json:"phase,omitempty"` // the build's current phase: the document's field convergencePhase, unchanged
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
-	Section  *BuildSection `json:"section,omitempty"` // the section of the spec that is being worked on
+	Section  *BuildSection `json:"section,omitempty"` // the section of the project's specification that is being worked on
 	Context  BuildContext  `json:"context"`
-	Feed     []BuildFeed   `json:"feed"`   // the latest events, oldest first
+	Feed     []BuildFeed   `json:"feed"`   // the build's latest events, oldest first
 	Alerts   []BuildAlert  `json:"alerts"` // alerts that the page shows until they are resolved
 	Resume   *BuildResume  `json:"resume,omitempty"`
 	Inbox    []BuildItem   `json:"inbox"`
@@ -36,9 +37,9 @@ type BuildPicture struct {
 	Problems []string      `json:"problems"`
 }
 
-// BuildProgress says how far a build is. Current is the number of complete chunks, plus one if a
-// chunk is in progress. If the document lists no chunks, Current and Total are the numbers that the
-// document states.
+// BuildProgress says how far a build is. A chunk is one part of the build. Current is the number of
+// complete chunks, plus one if a chunk is in progress. If the workflow document lists no chunks,
+// Current and Total are the numbers that the document states as the build's progress.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`
@@ -47,13 +48,14 @@ type BuildProgress struct {
 	Failed    int `json:"failed"`
 }
 
-// BuildScore counts the scenarios that the build satisfies.
+// BuildScore counts the scenarios of the project's specification: all of them, and those that the
+// result of the build satisfies.
 type BuildScore struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
 }
 
-// BuildSection is a section of the spec that a build implements.
+// BuildSection is a section of the project's specification that a build implements.
 type BuildSection struct {
 	Alias  string `json:"alias"`
 	Number string `json:"number,omitempty"`
@@ -76,25 +78,26 @@ const (
 	contextUnknown  = "unknown"
 )
 
-// Build holds a project's workflow documents as they were last read. It is not safe for concurrent
-// use.
+// Build holds a project's two workflow documents, which are the workflow state and the inbox, as
+// they were last read. It is not safe for concurrent use.
 type Build struct {
 	state, inbox document
 }
 
-// SetState stores the result of reading the workflow state. If data and err are nil, the file
-// counts as missing.
+// SetState stores the result of reading the document with the workflow state. If both data and err
+// are nil, the document is treated as missing.
 func (b *Build) SetState(data []byte, err error) { b.state.set(data, err) }
 
-// SetInbox stores the result of reading the inbox. If data and err are nil, the file counts as
-// missing.
+// SetInbox stores the result of reading the inbox, which is the document with the user's ideas. If
+// both data and err are nil, the document is treated as missing.
 func (b *Build) SetInbox(data []byte, err error) { b.inbox.set(data, err) }
 
-// State returns the workflow state from the last successful read.
+// State returns the content of the workflow state document from the last successful read.
 func (b *Build) State() jsontree.Value { return b.state.value }
 
-// Picture returns the view of the build. now is the current time, for texts such as "started 5
-// minutes ago". Picture does not set Ours, Run and Working; the caller must set them.
+// Picture returns the view of the build. text is the project's specification. now is the current
+// time, for texts such as "started 5 minutes ago". Picture does not set the fields Ours, Run and
+// Working of the view; the caller must set them.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
 	return fitToMax(func(l limits) BuildPicture {
@@ -110,7 +113,8 @@ func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	})
 }
 
-// run sets the fields of the picture that describe the build run in the workflow state.
+// run sets the fields of p that describe the build, for example its status and its chunks. It takes
+// them from the field BuildRun of the workflow state.
 func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, l limits) {
 	run := state.BuildRun
 	if run == nil {
@@ -137,8 +141,8 @@ func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
 	return list
 }
 
-// scoreOf returns the scenario score in the workflow state, or nil if one of its two counts is
-// missing.
+// scoreOf returns how many scenarios of the specification exist and are satisfied, according to the
+// workflow state. It returns nil if one of these two numbers is missing.
 func scoreOf(state jsontree.Value) *BuildScore {
 	v := state.Get("scenarioScore")
 	satisfied, ok1 := v.Get("satisfied").Int()
@@ -149,8 +153,9 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf computes the progress of a build from its chunks. If there are no chunks, it uses the
-// field chunkProgress of the workflow state or, if that is missing, of the build run.
+// progressOf computes the progress of a build from the statuses of its chunks, which are its parts.
+// If the document lists no chunks, progressOf reads the field chunkProgress of the workflow state.
+// If that is missing too, it reads the field of the same name in the state's build run.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -171,7 +176,8 @@ func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	return p
 }
 
-// fraction parses an object {current, total}, or a text such as "2/4".
+// fraction parses a progress: a JSON object with the numbers current and total, or a text such as
+// "2/4".
 func fraction(v jsontree.Value) (current, total int, ok bool) {
 	if text, isText := v.Str(); isText {
 		a, b, found := strings.Cut(text, "/")
@@ -184,11 +190,11 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 	return int(n), int(m), ok1 && ok2
 }
 
-// sectionOf returns the section that the build works on, or nil if it is unknown. It returns the
-// first of these that exists:
-//   - the active section in the workflow state
-//   - the first section of a chunk in progress
-//   - the section of the latest event that names one, if the build has not ended
+// sectionOf returns the section of the specification that the build works on, or nil if it is
+// unknown. It returns the first of these that exists:
+//   - the active section that the workflow state names
+//   - the first section of a chunk (a part of the build) that is in progress
+//   - while the build has not ended: the section that the latest event with a section names
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {
@@ -211,8 +217,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy reports whether an agent works on a chunk with this status. Some programs write "running"
-// instead of the protocol's word.
+// busy reports whether an agent works on a chunk (a part of the build) with this status. Some
+// programs write "running" instead of the statuses that the workflow protocol defines.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }
@@ -236,8 +242,8 @@ func contextOf(raw jsontree.Value, state workflow.State) BuildContext {
 	return c
 }
 
-// usageOf returns how full a context window is, in percent. Programs use different fields for it;
-// usageOf tries them all.
+// usageOf returns how full a context window is, in percent, or false if v does not contain this
+// number. Different programs write it to different fields, and usageOf tries all of them.
 func usageOf(v jsontree.Value) (float64, bool) {
 	for _, name := range []string{"", "usagePercent", "usedPercentage", "used_percentage", "percentage", "percent", "usage", "approximateUsage"} {
 		at := v

@@ -9,24 +9,24 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildChunk is one chunk of a build.
+// BuildChunk is one chunk of a build. It implements some sections of the project's specification.
 type BuildChunk struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
-	Status    string   `json:"status"` // status word as written in the document
+	Status    string   `json:"status"` // status word as written in the workflow document
 	Attempt   int      `json:"attempt"`
 	Sections  []string `json:"sections"`
 	Scenarios []string `json:"scenarios"`
 	DependsOn []string `json:"dependsOn"`
-	// Layer is the row in the graph of chunks. The top row is 0. A chunk is below the chunks that
-	// it depends on.
+	// The page shows the chunks as a graph that is drawn in rows. Layer is the row of this chunk.
+	// The top row is 0. A chunk is below the chunks that it depends on.
 	Layer   int       `json:"layer"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Spec    string    `json:"spec,omitempty"` // version of the spec for which the chunk was built
+	Spec    string    `json:"spec,omitempty"` // version of the project's specification for which the chunk was built
 }
 
-// maxChunks is how many chunks a graph shows at most.
+// maxChunks is how many chunks of a build the page's graph shows at most.
 const maxChunks = 1000
 
 func chunks(run workflow.BuildRun, l limits) []BuildChunk {
@@ -58,9 +58,9 @@ func ids(list []workflow.ID) []string {
 	return all
 }
 
-// layers returns the row of each chunk in the graph: the length of its longest chain of
-// dependencies. Chunks in a dependency cycle, and chunks that depend on them, come in a row below
-// all others.
+// layers returns the row of each chunk in the graph of a build's chunks. The row is the length of
+// the chunk's longest chain of dependencies. Chunks in a dependency cycle, and chunks that depend
+// on such chunks, come in a row below all others.
 func layers(list []workflow.Chunk) []int {
 	at := map[workflow.ID]int{}
 	for i, c := range slices.Backward(list) {
@@ -78,9 +78,9 @@ func layers(list []workflow.Chunk) []int {
 	return placeBelow(after, waits)
 }
 
-// placeBelow returns the row of each chunk in the graph. It places each chunk below its
-// dependencies. dependents[i] lists the chunks that depend on chunk i, and waits[i] counts the
-// dependencies of chunk i. placeBelow changes waits.
+// placeBelow returns the row of each chunk in the graph of a build's chunks. It places each chunk
+// below its dependencies. dependents[i] lists the chunks that depend on chunk i, and waits[i] is
+// the number of dependencies of chunk i. placeBelow overwrites the elements of waits.
 func placeBelow(dependents [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
@@ -111,20 +111,21 @@ func placeBelow(dependents [][]int, waits []int) []int {
 // BuildResume asks the user how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
-	Next    string        `json:"next,omitempty"` // id of the chunk to continue with
+	Next    string        `json:"next,omitempty"` // id of the chunk (part of the build) to continue with
 	Choices []BuildChoice `json:"choices"`
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one way to continue a build. Command is the shell command for this choice, to be
-// run in the project's folder. It is empty if no command exists for the choice.
+// BuildChoice is one way to continue a build. Command is the shell command for this choice, which
+// the user runs in the project's folder. It is empty if no command exists for the choice.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`
 	Command string `json:"command,omitempty"`
 }
 
-// BuildStale reports that a complete chunk was built from an older version of the spec.
+// BuildStale reports that a chunk, which is a part of the build, is complete, but was built from an
+// older version of the project's specification.
 type BuildStale struct {
 	Chunk   string        `json:"chunk"`
 	Section string        `json:"section,omitempty"`

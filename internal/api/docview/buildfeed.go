@@ -9,11 +9,11 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildFeed is one event in the feed of a build.
+// BuildFeed is one event in the feed of a build, which is the list of the build's latest events.
 type BuildFeed struct {
 	Kind string `json:"kind"`
-	// Filter is the event's group for the page's filter: chunks, scenarios, tools, verification,
-	// context or other.
+	// The page can show only the events of one category. Filter is the category of this event:
+	// chunks, scenarios, tools, verification, context or other.
 	Filter  string           `json:"filter"`
 	Chunk   string           `json:"chunk,omitempty"`
 	Section string           `json:"section,omitempty"`
@@ -25,8 +25,9 @@ type BuildFeed struct {
 
 // BuildAlert is a problem that the user should not miss.
 type BuildAlert struct {
-	// Kind is the kind of the event that caused the alert. If no event caused it, Kind is chunk,
-	// run or context.
+	// If an event caused the alert, Kind is the kind of this event. Otherwise Kind says what the
+	// alert is about: chunk (a part of the build), run (the whole build) or context (the context
+	// window).
 	Kind  string    `json:"kind"`
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
@@ -34,7 +35,7 @@ type BuildAlert struct {
 	At    time.Time `json:"at,omitzero"`
 }
 
-// maxFeed is how many events of a feed are shown at most.
+// maxFeed is how many of a build's latest events are shown at most.
 const maxFeed = 50
 
 func feed(state workflow.State, l limits) []BuildFeed {
@@ -57,7 +58,7 @@ func checks(list []workflow.Check, l limits) []workflow.Check {
 	return all
 }
 
-// textOf returns the text that describes an event.
+// textOf returns the text that describes an event to the user.
 func textOf(e workflow.Event) string {
 	if e.Summary != "" {
 		return e.Summary
@@ -88,8 +89,10 @@ func filterOf(kind string) string {
 	return "other"
 }
 
-// alerts returns alerts for a nearly full context window, for a build or chunk that waits for the
-// user, and for failures and other problems that no later event has resolved.
+// alerts returns the build's alerts for these problems:
+//   - a nearly full context window
+//   - a build, or a chunk of it, that waits for the user
+//   - failures and other problems that no later event has resolved
 func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	list := []BuildAlert{}
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
@@ -107,13 +110,14 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	return append(list, openAlerts(workflow.Events(state.BuildEvents), l)...)
 }
 
-// waitsForUser reports whether a status means that the build waits for the user. Different programs
-// use different words for this.
+// waitsForUser reports whether a status of a build or chunk means that it waits for the user.
+// Different programs use different words for this.
 func waitsForUser(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
 
-// openAlerts returns alerts for events that no later event has resolved, at most one per chunk.
+// openAlerts returns alerts for events that report a problem which no later event has resolved. For
+// each chunk (part of the build) it returns at most one alert, the latest.
 func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	var list []BuildAlert
 	answered := map[string]bool{}
@@ -122,8 +126,9 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 		switch level := severity(e); {
 		case level == "":
 		case !answered[e.Chunk]:
-			// The loop begins with the latest event. Of a chunk's alerts, keep only the latest. An
-			// alert without a chunk hides no others.
+			// The loop begins with the latest event. Once it has found an alert of a chunk, skip
+			// the older alerts of this chunk. An alert that belongs to no chunk hides no other
+			// alerts.
 			answered[e.Chunk] = answered[e.Chunk] || e.Chunk != ""
 			list = append(list, BuildAlert{l.cut(e.Kind), level, l.cut(textOf(e)), l.cut(e.Chunk), parseTime(e.Timestamp)})
 		}
@@ -134,7 +139,7 @@ func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	return list
 }
 
-// severity returns the alert level of an event, or "" if the event is no alert.
+// severity returns the level of the alert that an event causes, or "" if the event causes none.
 func severity(e workflow.Event) string {
 	switch {
 	case e.Kind == workflow.ChunkFailed, e.Kind == workflow.EscalationEmitted:
@@ -149,7 +154,8 @@ func severity(e workflow.Event) string {
 	return ""
 }
 
-// resolvesAlerts reports whether an event resolves earlier alerts of its chunk.
+// resolvesAlerts reports whether an event of this kind resolves the earlier alerts of the chunk
+// (part of the build) that the event names.
 func resolvesAlerts(kind string) bool {
 	switch kind {
 	case workflow.ChunkStarted, workflow.ChunkRetrying, workflow.ChunkCompleted, workflow.ChunkVerified:

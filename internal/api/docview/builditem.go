@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildItem is an idea in a project's inbox, with its analysis.
+// BuildItem is an idea of the user in the project's inbox, with the analysis of the idea.
 type BuildItem struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"`
@@ -18,13 +18,14 @@ type BuildItem struct {
 	Error      string         `json:"error,omitempty"`
 }
 
-// BuildAnalysis is the result of analyzing an idea.
+// BuildAnalysis is the result of analyzing an idea. It names the sections of the project's
+// specification that the idea affects.
 type BuildAnalysis struct {
 	AffectedSections []string `json:"affectedSections"`
 	Summary          string   `json:"summary"`
 }
 
-// items returns the latest items of an inbox, in the order of the file.
+// items returns the latest ideas in a project's inbox, in the order of the file.
 func items(inbox jsontree.Value, l limits) []BuildItem {
 	list := []BuildItem{}
 	for _, v := range inbox.Items() {
@@ -44,7 +45,8 @@ func items(inbox jsontree.Value, l limits) []BuildItem {
 	return last(list, l.items)
 }
 
-// analysis returns the analysis of an idea. In the document it is an object or a plain text.
+// analysis returns the analysis of an idea, or nil if there is none. In the document, v is an
+// object or a plain text.
 func analysis(v jsontree.Value, l limits) *BuildAnalysis {
 	if text, ok := v.Str(); ok && text != "" {
 		return &BuildAnalysis{[]string{}, l.cut(text)}

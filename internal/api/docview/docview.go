@@ -29,17 +29,19 @@ const (
 	maxPicture  = 3 << 19         // maximum length of a picture as JSON, in bytes
 	maxProblems = 50              // maximum number of problems listed
 	settleTime  = time.Second     // a file that changed within this time may still be incomplete
-	opRead      = host.Op("look") // operation name for calls of host.Host
+	opRead      = host.Op("look") // name of the operation in all calls of host.Host
 )
 
-// limits says how much of a document a picture shows.
+// limits says how much of a document is shown in a picture, which is the data of one page.
 type limits struct {
 	items int // maximum number of items of a list
 	text  int // maximum length of a text, in characters
 }
 
-// fitToMax calls paint with smaller and smaller limits, until the JSON of the picture is not longer
-// than maxPicture. If even the smallest limits are not enough, it returns the last picture.
+// fitToMax creates the data of a page, called a picture, with the function paint. It calls paint
+// with smaller and smaller limits, until the JSON of the picture is not longer than maxPicture. If
+// even the smallest limits are not enough, fitToMax returns the picture that paint created with
+// them.
 func fitToMax[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -56,7 +58,8 @@ func (l limits) cut(text string) string {
 	return truncate.Chars(text, l.text)
 }
 
-// cutAll returns at most l.items of the texts, each shortened to at most l.text characters.
+// cutAll returns the first l.items elements of texts, or all if there are fewer. It shortens each
+// to at most l.text characters.
 func (l limits) cutAll(texts []string) []string {
 	list := []string{}
 	for _, text := range texts[:min(len(texts), l.items)] {
@@ -80,8 +83,8 @@ type document struct {
 	problem string // why the last read failed; empty if it succeeded
 }
 
-// set stores the result of a read. If the file is missing, it deletes the old value. If the read
-// failed, it keeps the old value and stores the reason as the problem.
+// set stores the result of reading the document. If the file is missing, set deletes the old value.
+// If the read failed, set keeps the old value and stores the reason in the field problem.
 func (d *document) set(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}
@@ -136,8 +139,9 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// problemsOf describes the findings with the severity Invalid, at most maxProblems of them. It
-// leaves out other findings, because gaffer understands those parts of the document.
+// problemsOf describes the findings of a check, which are violations of the document's format. It
+// describes at most maxProblems of them, and only those with the severity Invalid, because gaffer
+// understands the parts of the document that the other findings are about.
 func problemsOf(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
@@ -172,8 +176,9 @@ func representable(t time.Time) time.Time {
 	return t
 }
 
-// first returns the value of the first named member as text. It skips members that are missing,
-// null, empty, an object or a list. It returns "" if no member is left.
+// first returns the first usable member of the object v as text. It tries the given names in their
+// order. It skips members that are missing, null, empty, an object or a list. It returns "" if none
+// of the names has a usable member.
 func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {

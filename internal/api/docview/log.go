@@ -23,7 +23,7 @@ type LogTail struct {
 	From, To int64 // offsets of the start and the end of Text in the log
 }
 
-// logs returns the set of the names of the log files in a session's folder. Each name maps to
+// logs returns the names of the log files in a session's folder, as a set: each name maps to
 // itself.
 func (s *SessionReader) logs(id string) map[string]string {
 	entries, err := s.host.ReadDir(opRead, filepath.Join(s.sessions(), id))
@@ -39,10 +39,10 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns the last tail bytes of an agent's log, but at most MaxTail. If the log is longer, Log
-// leaves out the first line of these bytes, because it is usually incomplete. The log must be a
-// regular file in the session's own folder. Links are not followed, because their target may be
-// outside the folder.
+// Log returns the last bytes of an agent's log. The parameter tail is their number, but Log returns
+// at most MaxTail bytes. If the log is longer, Log leaves out the first line of these bytes,
+// because it is usually incomplete. The log must be a regular file in the session's own folder.
+// Links are not followed, because their target may be outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {

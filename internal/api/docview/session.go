@@ -14,7 +14,7 @@ import (
 
 // SessionWave is a group of agents of a session that run at the same time.
 type SessionWave struct {
-	Number int            `json:"number"` // 0 for agents that belong to no wave
+	Number int            `json:"number"` // 0 for the agents that belong to no wave
 	Status string         `json:"status"`
 	Agents []SessionAgent `json:"agents"`
 }
@@ -32,12 +32,13 @@ type SessionAgent struct {
 	Error   string   `json:"error,omitempty"`
 	PID     int      `json:"pid,omitempty"` // process id; only while the agent is running
 	Model   string   `json:"model,omitempty"`
-	// Log is the path of the agent's log file as named in the document. If the document names none,
-	// Log is the default file name. Log is empty if the session's folder has no log of the agent.
+	// Log is the path of the agent's log file as named in the session's document. If the document
+	// names none, Log is the default file name. Log is empty if the session's folder has no log of
+	// the agent.
 	Log string `json:"log,omitempty"`
 }
 
-// SessionPicture is the view of one session, with the problems of its document.
+// SessionPicture is the view of one session, with the problems that were found in its document.
 type SessionPicture struct {
 	Session  SessionEntry `json:"session"`
 	Problems []string     `json:"problems"`
@@ -45,8 +46,8 @@ type SessionPicture struct {
 
 const maxAgents = 5000 // maximum number of agents shown
 
-// Session returns the view of one session. If the document cannot be read, the view contains the
-// problem. If the document does not exist, Session returns an error.
+// Session returns the view of one session. If the session's document cannot be read, the view
+// contains this problem. If the document does not exist, Session returns an error.
 func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	doc, err := s.store.Document(id)
 	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
@@ -70,8 +71,8 @@ func (s *SessionReader) Session(id string) (SessionPicture, error) {
 	return picture, nil
 }
 
-// isMissing reports whether err means that a session does not exist. A session id that is not a
-// valid folder name counts as missing.
+// isMissing reports whether err means that a session does not exist. This includes the error for a
+// session id that is not a valid folder name, because no session can have such an id.
 func isMissing(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true
@@ -80,8 +81,9 @@ func isMissing(err error) bool {
 	return ok || missing(err)
 }
 
-// waves returns the waves of a session with their agents. An agent belongs to the wave that lists
-// it. If no wave lists it, addUnlisted chooses the wave. Listed ids of unknown agents are ignored.
+// waves returns the waves of a session. A wave is a group of agents that run at the same time. An
+// agent belongs to the wave that lists the agent's id. If no wave lists it, addUnlisted chooses the
+// wave. If a wave lists an id that no agent has, waves ignores this id.
 func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
@@ -108,8 +110,9 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	return addUnlisted(list, number, placed, status, logs)
 }
 
-// addUnlisted adds the agents that no wave lists. Each goes to the wave that the agent itself
-// names. An agent that names no wave goes to wave 0, or to wave 1 if the document has no waves.
+// addUnlisted adds to list the agents whose id is listed in no wave (a group of agents that run at
+// the same time). If the agent itself names the number of a wave, addUnlisted adds it to this wave.
+// Otherwise it adds the agent to wave 0 or, if the document has no waves, to wave 1.
 func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
@@ -133,8 +136,9 @@ func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status s
 	return list
 }
 
-// waveStatus computes the status of a wave from its agents, because the status in the document may
-// be out of date. If the wave has no agents, it returns said, which is the status in the document.
+// waveStatus computes the status of a wave, which is a group of agents, from the statuses of its
+// agents. It does not use the wave's status in the document, the parameter said, because that may
+// be out of date. Only if the wave has no agents, it returns said.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {
@@ -187,9 +191,9 @@ func seconds(a session.Agent) *float64 {
 	return &took
 }
 
-// logName returns the name of an agent's log in the session's folder: the name in the document or,
-// if there is no such file, the protocol's default name. It returns "" if neither file exists. said
-// is the path in the document; it may be empty.
+// logName returns the name of an agent's log in the session's folder. The parameter said is the
+// path of the log in the document, or empty. If there is no file of that name, logName returns the
+// default name that the session protocol defines. If there is no such file either, it returns "".
 func logName(id, said string, logs map[string]string) string {
 	if said != "" {
 		if name := filepath.Base(said); logs[name] != "" {

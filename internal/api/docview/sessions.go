@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxFolders is the maximum number of session folders that are read. If there are more, those
-	// whose names sort last are read.
+	// maxFolders is the maximum number of session folders that are read. If there are more, only
+	// the folders whose names come last in sorted order are read.
 	maxFolders     = 600
 	maxSessions    = 200 // maximum number of sessions listed
 	timestampGrain = 2 * time.Second
 )
 
-// SessionEntry describes one session in the list of sessions. In the view of a single session, the
-// field Waves is set too.
+// SessionEntry describes one session in the list of sessions. It also describes the session in the
+// view of a single session; there, the field Waves is set too.
 type SessionEntry struct {
 	ID         string          `json:"id"` // name of the session's folder
 	Source     string          `json:"source"`
@@ -44,8 +44,8 @@ type SessionEntry struct {
 	written time.Time
 }
 
-// SessionReader reads the sessions of a project. It caches the entries of the list of sessions. It
-// is safe for concurrent use.
+// SessionReader reads the sessions of a project. It caches the session entries that List returns.
+// It is safe for concurrent use.
 type SessionReader struct {
 	host  host.Host
 	root  string // the root folder of the session store
@@ -57,10 +57,11 @@ type SessionReader struct {
 
 // cachedSession is a session as it was at the last read.
 type cachedSession struct {
-	// info is the file info at the last read. It is nil if the document must be read again.
+	// info is the file info of the session's document at the last read. It is nil if the document
+	// must be read again.
 	info     fs.FileInfo
 	entry    SessionEntry
-	readOnce bool // the whole document could be read at least once
+	readOnce bool // at least one read of the whole document has succeeded
 }
 
 // NewSessionReader returns a reader of the sessions below root, for example .founder-mode/status.
@@ -126,8 +127,9 @@ func (s *SessionReader) folders() []string {
 	return names[max(0, len(names)-maxFolders):]
 }
 
-// refresh reads a session's document if it has changed or may have changed. It returns false if
-// there is nothing to show: the document is missing, or is still being written for the first time.
+// refresh reads a session's document if it has changed or may have changed since the last read. It
+// reports whether the session can be shown. That is not so if the document is missing, or is still
+// being written for the first time.
 func (s *SessionReader) refresh(id string) bool {
 	info, err := s.host.Stat(opRead, s.status(id))
 	if err != nil {
@@ -183,11 +185,11 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// listed has the limits for sessions in a list.
+// listed limits the lengths of lists and texts in the entries of sessions.
 var listed = limits{items: maxSessions, text: 300}
 
-// entryOf returns the entry of a session, without its waves. It counts the agents itself, because
-// the counts in the document may be wrong.
+// entryOf returns the list entry of a session, without its waves. It counts the session's agents by
+// status itself, because the numbers in the document may be wrong.
 func entryOf(id string, v jsontree.Value, data []byte) SessionEntry {
 	status, _ := session.Decode(v)
 	e := SessionEntry{

@@ -36,11 +36,11 @@ type TeamSession struct {
 	Started      time.Time `json:"started,omitzero"`
 	Ended        time.Time `json:"ended,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
-	Percent      float64   `json:"percent"` // percentage of groups that are complete
+	Percent      float64   `json:"percent"` // percentage of the team's groups of tasks that are complete
 	Requirements string    `json:"requirements,omitempty"`
 }
 
-// TeamPhase is a set of groups that run at the same time.
+// TeamPhase is a set of groups of tasks. The groups of one phase run at the same time.
 type TeamPhase struct {
 	Number   int      `json:"number"`
 	Status   string   `json:"status"`
@@ -48,13 +48,14 @@ type TeamPhase struct {
 	Parallel int      `json:"parallel,omitempty"`
 }
 
-// TeamCounter says how often a role was started on a group, and how often it may be started.
+// TeamCounter says how often an agent was started in one role, for example as developer, on one
+// group of tasks, and how often this is allowed.
 type TeamCounter struct {
 	Group string `json:"group"`
 	Role  string `json:"role"`
 	Count int    `json:"count"`
 	Limit int    `json:"limit"`
-	To    string `json:"to"` // role that takes over the group when the limit is exceeded
+	To    string `json:"to"` // role that has to help the group when the limit is exceeded
 }
 
 // Team holds a team's documents as they were last read. It is not safe for concurrent use.
@@ -72,7 +73,7 @@ func NewTeam() *Team {
 	return t
 }
 
-// ReadTeam reads the team documents from the folder root.
+// ReadTeam reads a team's documents from the folder root.
 func ReadTeam(h host.Host, root string) *Team {
 	t := NewTeam()
 	for _, d := range team.Documents() {
@@ -81,8 +82,8 @@ func ReadTeam(h host.Host, root string) *Team {
 	return t
 }
 
-// Setter returns a function that stores the result of reading document d. If data and err are nil,
-// the file counts as missing.
+// Setter returns a function that stores the result of reading the document d. If both arguments of
+// this function are nil, the document is treated as missing.
 func (t *Team) Setter(d team.Document) func(data []byte, err error) {
 	return func(data []byte, err error) { t.set(d, data, err) }
 }
@@ -112,8 +113,8 @@ func (t *Team) SessionID() string {
 
 func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 
-// Picture returns the view of the team. It does not set Project, Path, Ours and Run; the caller
-// must set them.
+// Picture returns the view of the team. It does not set the fields Project, Path, Ours and Run of
+// the view; the caller must set them.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
 	return fitToMax(func(l limits) TeamPicture {
@@ -157,9 +158,9 @@ type teamState struct {
 	groups       team.Groups
 	orchestrator team.OrchestratorState
 
-	begun   map[string]team.Group     // groups in the group status document, by id
-	planned map[string]team.TaskGroup // groups that the project manager has planned, by id
-	raw     map[string]jsontree.Value // JSON of each group in the group status document, by id
+	begun   map[string]team.Group     // groups of tasks in the group status document, by id
+	planned map[string]team.TaskGroup // groups of tasks that the project manager has planned, by id
+	raw     map[string]jsontree.Value // JSON of each group in the group status document, by group id
 	listed  map[string]team.WorkStatus
 }
 
@@ -221,8 +222,8 @@ func (s teamState) phases(l limits) []TeamPhase {
 	return list
 }
 
-// counters returns the counters of the groups that are not complete, for the roles that were
-// started at least once.
+// counters returns how often each role was started on the groups of tasks that are not complete. It
+// leaves out roles that were never started on the group.
 func counters(groups []TeamGroup) []TeamCounter {
 	list := []TeamCounter{}
 	for _, g := range groups {

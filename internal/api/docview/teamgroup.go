@@ -21,28 +21,28 @@ type TeamGroup struct {
 	Blockers  []TeamBlocker `json:"blockers"`
 	DependsOn []string      `json:"depends_on"`
 	Note      string        `json:"note"`              // the tech lead's last feedback
-	Files     int           `json:"files,omitempty"`   // number of files that the group has changed
+	Files     int           `json:"files,omitempty"`   // number of files that the agents have changed for the group
 	Commits   int           `json:"commits,omitempty"` // number of the group's commits
 	Started   time.Time     `json:"started,omitzero"`
 	Ended     time.Time     `json:"ended,omitzero"`
 }
 
-// TeamAttempts counts how often each role was started on a group.
+// TeamAttempts says how often an agent of each role was started on a group of tasks.
 type TeamAttempts struct {
 	Developer int `json:"developer"`
 	QA        int `json:"qa"`
 	TechLead  int `json:"tech_lead"`
 }
 
-// TeamBlocker is a problem that blocks a group.
+// TeamBlocker is a problem that prevents progress on a group of tasks.
 type TeamBlocker struct {
 	Description string `json:"description"`
 	Resolved    bool   `json:"resolved"`
 	Resolution  string `json:"resolution,omitempty"`
 }
 
-// The columns of a board, in their order. Groups with an unknown status word are in the column
-// stageOther, and never count as complete.
+// The page shows the team's groups of tasks on a board. These are its columns, from first to last.
+// Groups with an unknown status word are in the column stageOther, and never count as complete.
 const (
 	stagePending   = "pending"
 	stageDeveloper = "developer_working"
@@ -52,8 +52,8 @@ const (
 	stageOther     = "other"
 )
 
-// stageOf returns the column of the board for a group's status. It also accepts the status words
-// that the project manager uses for planned groups.
+// stageOf returns the column of the board that shows a group of tasks with the given status. It
+// also accepts the status words that the project manager uses for planned groups.
 func stageOf(status string) string {
 	switch team.GroupStatus(status) {
 	case team.Pending, "", team.GroupStatus(team.WorkAssigned):
@@ -70,8 +70,8 @@ func stageOf(status string) string {
 	return stageOther
 }
 
-// board returns at most l.items groups: first those in the group status document, then those that
-// only the project manager's document names.
+// board returns at most l.items groups of tasks: first those in the group status document, then
+// those that only the project manager's document names.
 func (s teamState) board(l limits) []TeamGroup {
 	list := []TeamGroup{}
 	for _, id := range s.ids() {
@@ -83,7 +83,8 @@ func (s teamState) board(l limits) []TeamGroup {
 	return list
 }
 
-// ids returns the ids of all groups that any document names, each once, in the order of the board.
+// ids returns the ids of all groups of tasks that any document names, each once. They have the same
+// order as on the board.
 func (s teamState) ids() []string {
 	var list []string
 	known := map[string]bool{"": true}
@@ -127,8 +128,9 @@ func (s teamState) group(id string, l limits) TeamGroup {
 	}
 }
 
-// status returns a group's own status. If the group has none, status returns the one that the
-// project manager has given it, or pending if there is none either.
+// status returns the status of a group of tasks in the group status document. If there is none, it
+// returns the status that the project manager has given the group. If that is missing too, it
+// returns pending.
 func (s teamState) status(id string) string {
 	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
 }

@@ -22,7 +22,8 @@ type TeamMessage struct {
 	Group string    `json:"group"`
 }
 
-// TeamDecision is a decision of a role and its reason.
+// TeamDecision is a decision that one role of a team, for example the tech lead, made, and its
+// reason.
 type TeamDecision struct {
 	At    time.Time `json:"at,omitzero"`
 	Who   string    `json:"who"`
@@ -31,8 +32,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// messageDocuments lists the documents that contain messages. from, to and kind are the defaults
-// for messages that name no sender, receiver or type.
+// messageDocuments lists the documents that contain messages between roles. from, to and kind are
+// the defaults for messages that name no sender, receiver or type.
 var messageDocuments = []struct {
 	doc      team.Document
 	from, to team.Role
@@ -43,7 +44,7 @@ var messageDocuments = []struct {
 	{team.TechLeadToDevDoc, team.TechLead, team.Developer, "review"},
 }
 
-// messages lists the latest messages of all documents, the oldest first.
+// messages returns the latest messages of all documents, the oldest first.
 func (t *Team) messages(l limits) []TeamMessage {
 	var list dated[TeamMessage]
 	for _, w := range messageDocuments {
@@ -82,7 +83,8 @@ func message(v jsontree.Value, l limits) (TeamMessage, bool) {
 	return m, v.Kind() == jsontree.Object
 }
 
-// body returns the parts of a message that users should see below its main text, one per line.
+// body returns the parts of a message that the page shows below the main text, for example the
+// result of a test. Each part is one string.
 func body(v jsontree.Value, l limits) []string {
 	var lines []string
 	for _, path := range []string{
@@ -127,7 +129,7 @@ func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	return last(list.sorted(), l.items)
 }
 
-// addDecision adds a decision to the list, unless both its What and its Why are empty.
+// addDecision adds a decision to the list. If both its What and its Why are empty, it adds nothing.
 func addDecision(list *dated[TeamDecision], d TeamDecision) {
 	if d.What+d.Why != "" {
 		list.add(d.At, d)
@@ -147,15 +149,16 @@ func decision(v jsontree.Value, who, group string, l limits) TeamDecision {
 	}
 }
 
-// dated collects items from several documents and sorts them by time. An item without a time gets
-// the time of the previous item of its document.
+// dated collects entries of several documents, for example messages, and sorts them by time. An
+// entry without a time gets the time of the previous entry of the same document.
 type dated[T any] struct {
 	list  []T
 	times []time.Time
 	since time.Time
 }
 
-// next must be called before the items of another document are added.
+// next must be called before the entries of another document are added. Without it, an entry
+// without a time could get the time of an entry of the previous document.
 func (d *dated[T]) next() { d.since = time.Time{} }
 
 func (d *dated[T]) add(at time.Time, item T) {

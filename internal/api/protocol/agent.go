@@ -104,9 +104,9 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	return a
 }
 
-// metaOf returns the agent's meta object. It adds the agent's channels as the member
-// "subscriptions", where old clients expect them. Meta that is not a JSON object is returned
-// unchanged.
+// metaOf returns the agent's meta, which is the JSON object that the agent sends in its heartbeats.
+// It adds the names of the agent's channels as the member "subscriptions", where old clients expect
+// them. If meta is not a JSON object, metaOf returns it unchanged.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -140,8 +140,9 @@ func (d *agentService) Agents(ctx context.Context) (list []coordinator.Agent, er
 	return list, err
 }
 
-// agents returns all agents that clients may see. It leaves out workers of gaffer that report no
-// name, and workers that have left. A worker that works only for one run leaves when the run ends.
+// agents returns all agents that clients may see. It leaves out gaffer's own workers that report no
+// name, and all workers that have left. A worker that was started for only one run leaves when this
+// run ends.
 func (d *agentService) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -196,8 +197,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 			return err
 		}
 		held, err := heldBy(r, w)
-		// For a worker of gaffer, search all running attempts, because the worker's row does not
-		// list its attempts. Only gaffer's workers have slots.
+		// For one of gaffer's own workers, search all running attempts, because the worker's row
+		// does not list its attempts. A row with Slots belongs to such a worker.
 		if err == nil && w.Slots > 0 {
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
@@ -214,8 +215,9 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 	return task, err
 }
 
-// currentAttempt returns the attempt in held whose task the agent reports as its current task. If
-// there is none, it returns the last attempt in held. The caller must pass a non-empty held.
+// currentAttempt returns the attempt at the task that the agent reports as its current task. held
+// is the list of the agent's running attempts, and must not be empty. If held has no attempt at
+// that task, currentAttempt returns the last element of held.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
@@ -225,8 +227,8 @@ func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	return held[len(held)-1]
 }
 
-// heldBy returns the running attempts among those that the agent's row lists, in the order in which
-// the agent got them.
+// heldBy returns the running attempts that are assigned to the agent, in the order in which the
+// agent got them. Of the attempts that the agent's row lists, it leaves out those that have ended.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.HeldAttempts {
 		a, err := r.Attempt(id)

@@ -15,7 +15,7 @@ import (
 
 // Assign implements [server.Protocol]. It gives a queued task to an agent. If the agent already has
 // the task, it changes nothing. If another agent has the task, or the task has ended, Assign
-// returns a conflict.
+// returns a conflict error.
 func (d *taskService) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", ask.TaskID)
@@ -73,8 +73,9 @@ func asConflict(err error, id string) error {
 }
 
 // SetStatus implements [server.Protocol]. With it, a user can return a task in progress to the
-// queue, or end it instead of its agent. Setting the current status again changes nothing. A task
-// that is not in progress cannot get another status.
+// queue. The user can also end the task without waiting for its agent. If the task already has the
+// given status, SetStatus changes nothing. Otherwise the task must be in progress, or SetStatus
+// returns a conflict error.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// chainRow is a chain as it is stored. The chain's status is not stored but computed from its
-// tasks.
+// chainRow is a chain as it is stored. A chain is a sequence of tasks that run one after the other.
+// The chain's status is not stored but computed from its tasks.
 type chainRow struct {
 	coordinator.Chain
 	Last    int       `json:"last,omitempty"`   // the highest sequence number of the chain's tasks so far
@@ -60,8 +60,8 @@ func (d *channelService) Chain(ctx context.Context, id string) (c coordinator.Ch
 	return c, err
 }
 
-// chainStatus computes the status of a chain from the statuses of its tasks. A chain without tasks
-// is queued.
+// chainStatus computes the status of a chain from the statuses of its tasks. If the chain has no
+// tasks, the status is queued.
 func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
@@ -81,8 +81,8 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	return coordinator.Done, nil
 }
 
-// chainOf returns a chain and the store item that contains it. It returns an error if the chain was
-// deleted.
+// chainOf returns the stored data of a chain, and the item (a row of the store) that contains them.
+// It returns an error if the chain was deleted.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
 		row, err = decodeItem[chainRow](i)
@@ -130,9 +130,10 @@ func addChain(s *engine.Tx, c coordinator.Chain) error {
 	return err
 }
 
-// changeChain runs change on a chain in one transaction, and returns the changed chain. If the
-// chain does not exist, it returns a not-found error. If change itself deletes the chain, or
-// another request deletes it right afterwards, changeChain returns an empty chain and no error.
+// changeChain calls the function change for a chain in one transaction, and returns the changed
+// chain. If the chain does not exist, it returns a not-found error. If the function change itself
+// deletes the chain, or another request deletes it right afterwards, changeChain returns an empty
+// chain and no error.
 func (d *channelService) changeChain(ctx context.Context, by credential.Identity, id string, change func(*engine.Tx, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
@@ -202,8 +203,8 @@ func (d *channelService) DropChain(ctx context.Context, by credential.Identity, 
 	return err
 }
 
-// AssignChain implements [server.Protocol]. Afterwards only this agent may claim tasks of the
-// chain.
+// AssignChain implements [server.Protocol]. It assigns a chain to an agent. Afterwards only this
+// agent may claim the chain's tasks.
 func (d *channelService) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
@@ -217,9 +218,10 @@ func (d *channelService) AssignChain(ctx context.Context, by credential.Identity
 	})
 }
 
-// DetachChain implements [server.Protocol]. If the chain was assigned to the given agent, any agent
-// may claim its tasks afterwards. If the agent has tasks of the chain in progress, these tasks are
-// queued again. If neither is the case, DetachChain returns a conflict.
+// DetachChain implements [server.Protocol]. It takes a chain away from the given agent. If the
+// chain was assigned to this agent, any agent may claim its tasks afterwards. If tasks of the chain
+// are in progress at this agent, they are queued again. If neither was the case, DetachChain
+// returns a conflict error.
 func (d *channelService) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
@@ -254,9 +256,9 @@ func (d *channelService) DetachChain(ctx context.Context, by credential.Identity
 	return err
 }
 
-// mayGetTask returns a function that reports whether the agent may get a task. If the task's chain
-// was assigned to an agent, only that agent may get it. If the chain was deleted, no agent may get
-// it.
+// mayGetTask returns a function that reports whether the given agent may get a task. If the task
+// belongs to a chain that is assigned to an agent, only that agent may get it. If the chain was
+// deleted, no agent may get it.
 func mayGetTask(r rows, agent string) func(store.TaskKey) (bool, error) {
 	return func(key store.TaskKey) (bool, error) {
 		id, ok := strings.CutPrefix(key.Run, chainRun)
@@ -279,8 +281,8 @@ func sequence(s *engine.Tx, t coordinator.NewTask) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// If Last is 0, compute it from the chain's tasks: either there are none yet, or an earlier
-	// version of gaffer stored the chain without Last.
+	// If Last is 0, the chain has no tasks yet, or an earlier version of gaffer has stored it
+	// without Last. In the second case the chain may have tasks, so compute Last from the tasks.
 	if row.Last == 0 {
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err

@@ -22,14 +22,16 @@ const (
 	maxDoing   = 1000
 	maxCost    = 1e9 // dollars
 
-	// maxDepth is the maximum depth of nested JSON. The limit of encoding/json is 10000. maxDepth
-	// is lower, because stored rows and answers add levels around the value.
+	// maxDepth is the maximum depth of nested JSON in a request. It is lower than the limit of
+	// encoding/json, which is 10000, because the server puts the value into JSON documents of its
+	// own, and these have additional levels.
 	maxDepth         = 1000
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
 
-// check validates the fields of a request. err is the first error that it found.
+// check validates the fields of a request. Its methods record only the first error that they find,
+// in err.
 type check struct{ err error }
 
 func (c *check) fail(format string, args ...any) {
@@ -50,8 +52,8 @@ func (c *check) text(field, value string, maxBytes int) {
 	}
 }
 
-// line records an error if value contains a control character, such as a line break, or is not a
-// valid text.
+// line records an error if value contains a control character, such as a line break. It also
+// records an error in the cases in which the method text does.
 func (c *check) line(field, value string, most int) {
 	c.text(field, value, most)
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -59,7 +61,8 @@ func (c *check) line(field, value string, most int) {
 	}
 }
 
-// name records an error if value is blank or is not a valid line.
+// name records an error if value is empty or contains only white space. It also records an error in
+// the cases in which the method line does.
 func (c *check) name(field, value string, most int) {
 	c.line(field, value, most)
 	if strings.TrimSpace(value) == "" {
@@ -67,8 +70,8 @@ func (c *check) name(field, value string, most int) {
 	}
 }
 
-// id records an error if value is not a valid id. An id is a name without spaces and slashes, but
-// not "." or "..".
+// id records an error if value is not a valid id. An id must be valid for the method name, must not
+// contain white space or slashes, and must not be "." or "..".
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)
@@ -94,7 +97,7 @@ func (c *check) json(field string, value json.RawMessage, maxBytes int) {
 	}
 }
 
-// levels returns the depth of nesting of lists and objects in a JSON value.
+// levels returns the maximum depth of nested lists and objects in a JSON value.
 func levels(value json.RawMessage) (most int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(value); i++ {
@@ -120,7 +123,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// The exported functions below make checks available to package workers.
+// The functions below export the checks of this file. The package workers uses them.
 
 // CheckID returns an error unless value is a valid id. The error names the field.
 func CheckID(field, value string) error {

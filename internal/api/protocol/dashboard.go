@@ -11,8 +11,8 @@ import (
 // maxShown is the maximum number of tasks on a dashboard.
 const maxShown = 500
 
-// Dashboard implements [server.Protocol]. If there are more than maxShown tasks, it prefers tasks
-// in progress, then queued tasks, then the ended tasks that were added last.
+// Dashboard implements [server.Protocol]. It returns at most maxShown tasks. If there are more, it
+// chooses tasks in progress first, then queued tasks, then the ended tasks that were added last.
 func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
 	var tasks taskList
 	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// keepNotes is how many of the protocol's events the store keeps.
+	// keepNotes is how many of the protocol's events, which agents publish, the store keeps.
 	keepNotes = 10_000
-	// defaultNotes is how many events Events returns if the client gives no limit.
+	// defaultNotes is how many events the method Events returns if the client gives no limit.
 	defaultNotes = 100
 )
 
-// eventService answers the requests about the protocol's events.
+// eventService answers the requests about the protocol's events, which agents publish.
 type eventService struct{ db *database }
 
 // noteKey returns the item key of the n-th event of the protocol. In the store, the protocol's
-// events are called notes, because the store has its own events. Notes are counted without gaps, so
-// addEvent can compute the key of the oldest note, which it deletes.
+// events are called notes, because the store has its own events. Notes are numbered without gaps,
+// so addEvent can compute the key of the oldest note, which it deletes.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// countNotes returns how many notes, which are events of the protocol, were added so far. It
-// includes deleted ones.
+// countNotes returns how many notes, which are events of the protocol, were ever created. This
+// includes notes that were deleted later.
 func countNotes(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
@@ -40,7 +40,8 @@ func countNotes(r rows) (int64, error) {
 	return count.Seq, err
 }
 
-// Events implements [server.Protocol]. It returns the latest events, the newest first.
+// Events implements [server.Protocol]. It returns the events that were published last, the newest
+// first.
 func (d *eventService) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = latestEvents(r, limit)
@@ -143,8 +144,8 @@ func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (stor
 	return key, mayChangeTask(s, by, t)
 }
 
-// addEvent stores the event as a note. If there are then more than keepNotes notes, it deletes the
-// oldest one.
+// addEvent stores the event, which is called a note in the store. If there are then more than
+// keepNotes notes, it deletes the oldest one.
 func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {

@@ -10,14 +10,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxInputs is how many inputs of a task may wait to be claimed.
+// maxInputs is how many unclaimed inputs a task may have. An input is text or keys that a user
+// sends to the agent of the task. It is unclaimed until the agent fetches it.
 const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. It stores an input for the agent that has the task now. If
-// no agent has the task, it stores the input for the agent that the request names. If the request
-// names none, any agent that gets the task later may claim the input.
+// AddInput implements [server.Protocol]. It stores an input, which is text or keys for the agent of
+// a task. If an agent has the task now, the input is for this agent. Otherwise it is for the agent
+// that the request names. If the request names none, any agent that gets the task later may claim
+// the input.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -82,10 +84,12 @@ func addInput(s *engine.Tx, t store.Task, n coordinator.NewInput) (input coordin
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// recipient returns the id of the agent that a new input is for, or "" if any agent may get it.
-// name is the id of the agent that the request names; it may be empty. If an agent has the task,
-// recipient returns the id of this agent; it is an error if the request names a different one. If
-// the task is queued, recipient returns name. If the task has ended, recipient returns an error.
+// recipient returns the id of the agent that a new input of the task t is for, or "" if any agent
+// may get it. The parameter name is the id of the agent that the request names, or empty.
+//   - If an agent has the task, recipient returns the id of this agent. If the request names a
+//     different agent, it returns an error.
+//   - If the task is queued, recipient returns name.
+//   - If the task has ended, recipient returns an error.
 func recipient(s *engine.Tx, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", Conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -144,8 +148,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput marks the task's first unclaimed input for this agent as claimed, and returns the
-// input. It skips inputs for other agents. If none is left, it returns a not-found error.
+// claimInput finds the task's first unclaimed input that this agent may get, and marks it as
+// claimed. It skips inputs for other agents. If no input is left, it returns a not-found error.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

@@ -25,8 +25,9 @@ func dismissedKey(agent, kind string) store.ItemKey {
 }
 
 // Notifications implements [server.Protocol]. It returns a notification for each online agent that
-// reports the state "setup_waiting". It leaves out a notification that a user has dismissed, until
-// the agent's UpdatedAt changes.
+// reports the state "setup_waiting", which means that it waits for a user to request a session. If
+// a user has dismissed the notification, Notifications leaves it out until the agent's UpdatedAt
+// changes.
 func (d *agentService) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list = []coordinator.Notification{}
@@ -63,15 +64,16 @@ func (d *agentService) Notifications(ctx context.Context) (list []coordinator.No
 	return list, err
 }
 
-// stateOf returns the member "state" of the agent's meta, or "" if there is none.
+// stateOf returns the member "state" of the JSON object Meta, which the agent reports. It returns
+// "" if there is none.
 func stateOf(a coordinator.Agent) string {
 	var meta struct{ State string }
 	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, the state is empty
 	return meta.State
 }
 
-// subscriptionsOf returns the member "subscriptions" of the agent's meta: the channels from which
-// the agent takes tasks.
+// subscriptionsOf returns the member "subscriptions" of the JSON object Meta of the agent. It lists
+// the channels from which the agent takes tasks.
 func subscriptionsOf(a coordinator.Agent) []string {
 	var meta struct{ Subscriptions []string }
 	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, there are no subscriptions

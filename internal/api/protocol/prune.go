@@ -16,10 +16,13 @@ type Rows struct{}
 // OwnsRun reports whether a run belongs to a channel or a chain.
 func (Rows) OwnsRun(run string) bool { return OwnsRun(run) }
 
-// FindOld returns the old tasks, inputs and notes of protocol clients, and the tasks to keep. Notes
-// are the events that clients have sent. A task of a channel or chain is old if it ended before the
-// given time. An input is old if an agent claimed it before that time, and a note if it was created
-// before that time. Inputs that no agent has claimed are listed with their task.
+// FindOld returns the tasks, inputs and notes of protocol clients that are old, and the keys of the
+// other tasks, which must be kept. Inputs are text or keys for the agent of a task. Notes are
+// events that clients have published.
+//   - A task of a channel or chain is old if it ended before the given time.
+//   - An input is old if an agent claimed it before that time. Inputs that no agent has claimed
+//     are listed with their task.
+//   - A note is old if it was created before that time.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{KeptTasks: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
@@ -66,8 +69,8 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended. lastAttempt is when its last attempt ended. If lastAttempt is
-// zero, the task had no attempt, and endOf returns when the task was created.
+// endOf returns when a task ended. The parameter lastAttempt is when the task's last attempt ended.
+// It is zero if the task had no attempt. In this case endOf returns when the task was created.
 func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	if !lastAttempt.IsZero() {
 		return lastAttempt
@@ -76,9 +79,9 @@ func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	return s.Step.Created
 }
 
-// oldItems returns the keys of the items of the given kind that were last stored before a time. It
-// considers only items without a parent. An input is such an item only after an agent has claimed
-// it: before that, its parent is its task.
+// oldItems returns the keys of the items (rows of the store) of the given kind that were last
+// stored before the given time. It considers only items without a parent. An input, which is text
+// for the agent of a task, has its task as parent only until the agent claims it.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)

@@ -13,8 +13,8 @@ import (
 )
 
 // runTypes maps the first part of an event's kind, such as "task" in "task.ready", to the type of
-// the update that the event stream sends for the event. It applies to runs that users submitted,
-// not to the runs of channels and chains.
+// the update that the event stream sends to clients. It is used only for events about runs that
+// users submitted, and not for the runs of channels and chains.
 var runTypes = map[string]string{
 	"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions", "review": "reviews", "message": "messages",
 }
@@ -29,9 +29,9 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun returns the run, task or other object that an event about a user's run has changed. It
-// converts the object to the type that the event stream sends. It leaves out the prompts of tasks,
-// because they may be very long.
+// ofRun returns the object that an event about a user's run has changed, for example the run itself
+// or one of its tasks. It converts the object to the type that the event stream sends. It leaves
+// out the prompts of tasks, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -62,8 +62,9 @@ func QuestionOf(q store.Question) coordinator.QuestionChange {
 	}
 }
 
-// review returns the current state of the review that an event is about. It leaves out the comments
-// and viewed files: there may be many, and clients can request them separately.
+// review returns the current state of the review of a task's changes that an event is about. It
+// leaves out the comments and the list of viewed files: there may be many, and clients can request
+// them separately.
 func (t *updateReader) review(e store.Event) (any, error) {
 	item, err := t.r.Item(store.ItemKey{Kind: engine.ReviewKind, ID: engine.TaskItemID(store.TaskKey{Run: e.Run, Task: e.Task})})
 	if err != nil {
@@ -92,8 +93,9 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 	return v, err
 }
 
-// run returns the run of an event as it was after the event, but with the current counts of its
-// tasks by status. It does not contain the tasks, because each change of a task has its own update.
+// run returns the run of an event as it was after the event. Only the numbers of its tasks by
+// status are the current ones. The result does not contain the tasks, because each change of a task
+// has its own update.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {

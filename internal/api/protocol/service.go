@@ -1,13 +1,15 @@
-// Package protocol implements the requests of the coordinator's protocol on an engine and its
-// store. The requests are about agents, channels, chains, tasks, inputs and events.
+// Package protocol implements the requests of the coordinator's protocol. The requests are about
+// agents, channels, chains, tasks, inputs and events. A channel is a named queue of tasks. A chain
+// is a sequence of tasks that run one after the other. The package uses the engine, which gives
+// tasks to workers, and the engine's store.
 //
 // The protocol's objects are stored as follows. An agent is a worker of the engine. Each channel
-// and each chain has an item in the store and a run of its own. The run stays open when its tasks
-// have ended. The tasks of a channel or chain are the tasks of its run. The protocol's id of a task
-// is the run's id and the task's id, joined by a dot.
+// and each chain has an item, which is a row of the store for any JSON data, and a run of its own.
+// The run stays open when its tasks have ended. The tasks of a channel or chain are the tasks of
+// its run. The protocol's id of a task is the run's id and the task's id, joined by a dot.
 //
 // Each request makes its changes in one transaction. The service keeps no state except metrics and
-// a cache of task specs, so several services can share one store.
+// a cache of task specifications, so several services can share one store.
 package protocol
 
 import (
@@ -35,8 +37,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service. s must be the store of engine e. now returns the current time; it decides
-// which agents are online, and should be the engine's clock.
+// New returns a service. s must be the store of the engine e. The function now returns the current
+// time. The service uses it to decide which agents are online. It should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{
@@ -66,8 +68,9 @@ func (d *database) do(ctx context.Context, by credential.Identity, do func(s *en
 	return err
 }
 
-// The kinds of idempotency records. Existing stores contain these names, so the old word "desk"
-// must stay.
+// The kinds of idempotency records. Such a record stores the answer to a request, so that a
+// repeated request gets the same answer. Existing databases contain these names, so they must keep
+// the outdated word "desk".
 const (
 	onceClaim = "desk-claim"
 	onceEvent = "desk-event"

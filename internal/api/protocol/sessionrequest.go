@@ -15,11 +15,11 @@ import (
 )
 
 // sessionPriority is the priority of tasks that ask an agent to start a session. It is higher than
-// the default priority 0, so that agents claim these tasks before tasks without a priority.
+// the default priority 0, so that agents claim these tasks before tasks with the default priority.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]. It queues a task in the channel. The task asks an
-// agent that has no session to start one.
+// RequestSession implements [server.Protocol]. It queues a task in the given channel. The task asks
+// the agent that claims it to start a session, if the agent has none.
 func (d *taskService) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
@@ -54,9 +54,10 @@ func (d *taskService) RequestSession(ctx context.Context, by credential.Identity
 }
 
 // sessionStarted completes a task that asked an agent to start a session, after the agent has
-// reported that the session has started. It returns the key of the task. The agent's id may have
-// changed since it claimed the task, so sessionStarted checks the task's secret and the client's
-// token instead of the id. If the task is already complete, sessionStarted changes nothing.
+// reported in the event n that the session has started. It returns the key of the task. The agent's
+// id may have changed since it claimed the task, so sessionStarted does not check the id. Instead,
+// the event must contain the task's secret, and the client's token must permit it to change the
+// task. If the task is already complete, sessionStarted changes nothing.
 func sessionStarted(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`

@@ -19,7 +19,7 @@ import (
 // taskService answers the requests about tasks and their inputs.
 type taskService struct {
 	db     *database
-	random io.Reader // random bytes for the secrets of tasks that request a session
+	random io.Reader // random bytes for the secrets of tasks that ask an agent to start a session
 	specs  specs
 }
 
@@ -32,7 +32,7 @@ type details struct {
 	Type     string    `json:"type,omitempty"`
 	Mode     string    `json:"mode,omitempty"`
 	Priority int       `json:"priority,omitempty"`
-	Session  string    `json:"session,omitempty"` // secret of a task that requests a session; empty for other tasks
+	Session  string    `json:"session,omitempty"` // secret of a task that asks for a new session; else empty
 	Created  time.Time `json:"created"`
 }
 
@@ -43,7 +43,7 @@ type spec struct {
 	Step   details
 }
 
-// maxLostAttempts is how many times at most a task is queued again after its agent stopped sending
+// maxLostAttempts is how often at most a task is queued again because its agent stopped sending
 // heartbeats.
 const maxLostAttempts = 1000
 
@@ -66,14 +66,14 @@ func OwnsRun(run string) bool {
 	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
 }
 
-// statuses maps the engine's statuses to the protocol's.
+// statuses maps the engine's statuses of tasks to those of the protocol.
 var statuses = map[store.Status]coordinator.TaskStatus{
 	store.Queued: coordinator.Queued, store.Running: coordinator.InProgress, store.Complete: coordinator.Done,
 	store.Failed: coordinator.Failed, store.Cancelled: coordinator.Failed,
 }
 
-// wireTask converts the engine's task to the protocol's. a is the running attempt or the last ended
-// one; nil if there was no attempt.
+// wireTask converts a task of the engine to a task of the protocol. a is the task's running
+// attempt, or its last ended attempt if none is running. It is nil if the task had no attempt.
 func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	s, err := specOf(t)
 	if err != nil {
@@ -103,9 +103,10 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// taskAndAttempt is a task with its running or last ended attempt. attempt is nil if there was
-// none. Transactions return this type. The caller converts it to the protocol's task after the
-// transaction, because a conversion inside the transaction would delay other writers.
+// taskAndAttempt is a task with its running attempt, or with its last ended attempt if none is
+// running. attempt is nil if the task had no attempt. Transactions return this type. The caller
+// converts it to a task of the protocol after the transaction, because a conversion inside the
+// transaction would delay other writers.
 type taskAndAttempt struct {
 	task    store.Task
 	attempt *store.Attempt
@@ -113,8 +114,9 @@ type taskAndAttempt struct {
 
 func (t taskAndAttempt) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire converts a task to the protocol's task. It caches the decoded specification, because a task
-// is usually converted twice: when an agent claims it, and when the agent reports its end.
+// wire converts a task of the engine to a task of the protocol. It caches the task's decoded
+// specification, because a task is usually converted twice: when an agent claims it, and when the
+// agent reports that it has ended.
 func (d *taskService) wire(t taskAndAttempt) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
@@ -131,7 +133,7 @@ func taskWithAttempt(r rows, key store.TaskKey) (t taskAndAttempt, err error) {
 	return t, err
 }
 
-// taskOf reads a task and returns it as the protocol's task.
+// taskOf reads a task from the store and converts it to a task of the protocol.
 func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
 	t, err := taskWithAttempt(r, key)
 	if err != nil {
@@ -199,9 +201,10 @@ func checkTask(t coordinator.NewTask) error {
 	return c.err
 }
 
-// channelFor returns the id of a new task's channel: the channel that the request names, or the
-// channel of its chain. It returns an error if these differ, if both are missing, or if the channel
-// does not exist.
+// channelFor returns the id of the channel of a new task. It is the channel that the request names
+// or, if the request names none, the channel of the task's chain. channelFor returns an error if
+// the request and the chain name different channels, if both name none, or if the channel does not
+// exist.
 func channelFor(s *engine.Tx, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {

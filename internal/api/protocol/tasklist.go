@@ -14,19 +14,22 @@ import (
 )
 
 const (
-	// maxListed is how many tasks Tasks returns at most if the client gives no limit.
+	// maxListed is how many tasks the method Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// minQueuedRead is how many queued tasks Tasks asks the store for if the client gives a smaller
-	// limit. Tasks returns the newest queued tasks, but the store lists first those that start
-	// next. So Tasks reads more tasks than it returns.
+	// minQueuedRead is how many queued tasks the method Tasks reads from the store at least. Tasks
+	// returns the queued tasks that were added last, but the store lists first those that start
+	// next. So if the client gives a small limit, Tasks reads more tasks than it returns.
 	minQueuedRead = 2_000
 )
 
-// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added. If
-// the client gives a limit, Tasks returns the newest tasks. It may miss new queued tasks if more
-// than minQueuedRead are queued, because it reads only those that start next. If the client gives
-// no limit, Tasks returns at most maxListed tasks. It then prefers running tasks, then the oldest
-// queued tasks, then the newest ended tasks.
+// Tasks implements [server.Protocol]. It returns tasks in the order in which they were added.
+//
+// If the client gives a limit, Tasks returns the tasks that were added last. If more than
+// minQueuedRead tasks are queued, the result may lack some of the newest queued tasks, because
+// Tasks reads only the queued tasks that start next.
+//
+// If the client gives no limit, Tasks returns at most maxListed tasks. It chooses running tasks
+// first, then the oldest queued tasks, then the newest ended tasks.
 func (d *taskService) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks taskList
 	err := d.db.store.Read(ctx, func(r store.Reader) (err error) {
@@ -60,8 +63,8 @@ func (f taskList) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b taskAndAttempt) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns at most limit tasks. It prefers running tasks, then the oldest queued tasks, then
-// the newest ended tasks. The result is in the order in which the tasks were added.
+// shown returns at most limit tasks. It chooses running tasks first, then the oldest queued tasks,
+// then the newest ended tasks. The result is in the order in which the tasks were added.
 func (f taskList) shown(limit int) taskList {
 	if len(f) <= limit {
 		return f
@@ -89,23 +92,26 @@ func (f taskList) shown(limit int) taskList {
 	return f
 }
 
-// lister collects the tasks that match a filter without reading all tasks.
+// lister collects the tasks that match a filter without reading all tasks. A queued task is ready
+// if an agent can claim it now. Otherwise it is waiting.
 type lister struct {
 	store.Reader
 	filter    server.TaskFilter
 	runs      []string // ids of the runs that may contain matching tasks
-	maxQueued int      // maximum number of ready tasks to read, and of waiting tasks per run
-	// maxEnded is the maximum number of ended tasks in list for each final status. It is not used
-	// if the filter names an agent.
+	maxQueued int      // maximum number of tasks to read that agents can claim now, and of other queued tasks per run
+	// maxEnded is the maximum number of ended tasks in the field list for each final status. If the
+	// filter names an agent, maxListed is used instead.
 	maxEnded int
 	list     taskList
 }
 
-// list returns tasks that match a filter, but ignores the filter's limit: the running tasks, the
-// queued tasks that start next, and the newest ended tasks. queued is the maximum number of ready
-// tasks to read, and of waiting tasks to read from each run. lastEnded is the maximum number of
-// ended tasks to return for each final status. If the filter names an agent, list uses maxListed
-// instead of lastEnded.
+// list returns tasks that match a filter, but ignores the filter's limit. It returns the running
+// tasks, the queued tasks that start next, and the newest ended tasks.
+//
+// The parameter queued is the maximum number of tasks to read that agents can claim now. It is also
+// the maximum number of other queued tasks to read from each run. The parameter lastEnded is the
+// maximum number of ended tasks to return for each final status. If the filter names an agent, list
+// uses maxListed instead of lastEnded.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -157,8 +163,8 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 }
 
 // add appends the task t to l.list if it matches the filter's channel, chain and agent. a is the
-// task's running or last attempt; nil if there was none. add does not check the status of the task:
-// the function list has already selected the tasks by status.
+// task's running or last attempt, or nil if there was none. add does not check the status of the
+// task, because the function list has already selected the tasks by status.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
 	if OwnsRun(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
@@ -178,7 +184,8 @@ func (l *lister) addAll(tasks []store.Task) error {
 	return nil
 }
 
-// endOfTime returns a time after every due time, so that a query by due time finds all rows.
+// endOfTime returns the latest time that a database can store. The store's queries return rows
+// whose due time is before a given time. With endOfTime, they return all rows.
 func endOfTime() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
@@ -199,7 +206,7 @@ func (l *lister) running() error {
 	return nil
 }
 
-// ready adds the queued tasks that agents can claim now.
+// ready adds to l.list the queued tasks that agents can claim now.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
 		// The method waiting adds all queued tasks of a chain, including those that are ready.
@@ -220,8 +227,8 @@ func (l *lister) ready() error {
 	return l.addAll(tasks)
 }
 
-// waiting adds the queued tasks that agents cannot claim yet. If the filter names a chain, it adds
-// all queued tasks of the chain.
+// waiting adds to l.list the queued tasks that agents cannot claim yet. If the filter names a
+// chain, it adds all queued tasks of the chain, even those that agents can claim now.
 func (l *lister) waiting() error {
 	if l.filter.Chain != "" {
 		tasks, err := l.Tasks(l.runs[0])
@@ -247,7 +254,7 @@ func (l *lister) waiting() error {
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
-		most = maxListed // read more, because many of the tasks may belong to other agents
+		most = maxListed // read more tasks, because many of them may belong to other agents than the one in the filter
 	}
 	var latest []store.Task
 	for _, run := range l.runs {
@@ -263,7 +270,8 @@ func (l *lister) ended(in store.Status) error {
 }
 
 // endedOf returns the newest tasks of a run that have the given final status. If the filter names a
-// channel, it leaves out tasks of other channels: a chain may have tasks of several channels.
+// channel, endedOf leaves out tasks of other channels. This is needed because the tasks of a chain
+// may belong to several channels.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

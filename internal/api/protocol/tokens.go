@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kindToken is the kind of the store's items that hold access tokens.
+// kindToken is the kind of the items that contain access tokens. Items are rows of the store.
 const kindToken = "token"
 
-// tokens stores access tokens as items of the store.
+// tokens stores access tokens as items, which are rows of the store.
 type tokens struct{ db *database }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }

@@ -14,7 +14,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// changeFeed returns what has changed in the store, as updates for the clients of the event stream.
+// changeFeed converts the changes in the store to updates. The server sends these updates to
+// clients in the event stream.
 type changeFeed struct {
 	db  *database
 	now func() time.Time
@@ -41,8 +42,8 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. Most updates contain the changed object as it was after the
-// change. If the change is about a run that a user submitted, the object has a type of package
-// fleet, or a type of package coordinator that embeds one.
+// change. If the change is about a run that a user submitted, the type of the object is a type of
+// package fleet, or a type of package coordinator that embeds a type of package fleet.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -67,8 +68,8 @@ func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []serv
 	if err != nil || len(events) == 0 {
 		return nil, cursor, err
 	}
-	// The zero time is not used: only updates about agents need the time, and no event of a run is
-	// about an agent.
+	// Only updates about agents need the current time, and no event of a run is about an agent. So
+	// the zero time can be passed here.
 	list, err = newUpdateReader(r, time.Time{}).updates(events)
 	return list, events[len(events)-1].Seq, err
 }
@@ -93,7 +94,7 @@ type updateReader struct {
 	now      time.Time
 	projects map[string]string                 // project of each run, by run id
 	counts   map[string]fleet.Counts           // task counts of each run by status, by run id
-	specs    map[store.TaskKey]json.RawMessage // specifications of tasks; they do not change during one read of the store
+	specs    map[store.TaskKey]json.RawMessage // cache of task specifications; they do not change during one read of the store
 }
 
 func newUpdateReader(r store.Reader, now time.Time) *updateReader {
@@ -117,8 +118,8 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 }
 
 // types maps the kind of an event to the type of the update that the event stream sends for it. It
-// is for events that are not about a user's run. The function typeOf handles the events about
-// tasks.
+// does not contain the events about runs that users submitted, for which runTypes is used, nor
+// events about tasks of channels and chains, which the function typeOf handles.
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -144,7 +145,8 @@ func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err er
 		u.Change, err = t.task(e)
 	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
-	// Updates about chains contain no data, so clients must request the chains again.
+	// Updates about chains contain no changed object. A client that receives such an update must
+	// request the chains again.
 	case !strings.HasPrefix(e.Kind, "chain."):
 		u.Change, err = data(e)
 	}
@@ -163,8 +165,8 @@ func typeOf(e store.Event) string {
 	return types[e.Kind]
 }
 
-// isUserRun reports whether an event is about a run that a user submitted, not about one of a
-// channel or chain. It also returns true for questions that belong to no run.
+// isUserRun reports whether an event is about a run that a user submitted, and not about the run of
+// a channel or chain. It also returns true for events about questions that belong to no run.
 func isUserRun(e store.Event) bool {
 	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !OwnsRun(e.Run) && types[e.Kind] == ""
 }
@@ -184,15 +186,16 @@ func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	return text, project, err
 }
 
-// data returns the JSON data of the item that an event contains.
+// data returns the JSON data of the item (a row of the store) that an event contains.
 func data(e store.Event) (json.RawMessage, error) {
 	var i store.Item
 	err := json.Unmarshal(e.Row, &i)
 	return i.Data, err
 }
 
-// lane returns the agent account that an event contains, as the JSON of a [fleet.Lane]. Until is
-// zero if the account is not paused any more.
+// lane returns the JSON of a [fleet.Lane], which describes an account of an agent program that can
+// be paused. It takes the account from the event. Until is the end of the pause, or zero if the
+// account is not paused any more.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {
@@ -201,9 +204,9 @@ func lane(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(fleet.Lane{Name: l.Name, Until: inUTC(l.Until), Reason: l.Reason})
 }
 
-// agent returns the agent of an event as it was after the event, but with its current last-seen
-// time and activity, which change without events. With the last-seen time of an old event, clients
-// would show the agent as offline.
+// agent returns the agent of an event as it was after the event. Only the agent's last-seen time
+// and what it does at the moment are the current values, because they change without events. With
+// the last-seen time of an old event, clients would show the agent as offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -237,9 +240,9 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(task)
 }
 
-// addSpec adds the specification to a task's row that lacks it. Only the first event of a task
-// contains the specification, so for later events addSpec reads it from the store. name is the
-// task's id in error messages.
+// addSpec adds the specification to the row of a task, if the row lacks it. Only the first event of
+// a task contains the specification. For later events, addSpec takes it from the cache or from the
+// store. The parameter name is the task's id for error messages.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

@@ -47,12 +47,12 @@ type runChanger struct {
 	engine        *engine.Engine
 	now           func() time.Time
 	random        io.Reader
-	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // adds merge tasks to a plan; nil adds none
+	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // adds tasks that merge the branches of other tasks; if nil, no tasks are added
 	ensureProcess ensureProcess
 }
 
-// mayChange returns an error unless the client may change runs, and the run exists and is visible
-// to clients.
+// mayChange returns an error if the client's role may not change runs, if the run does not exist,
+// or if the run is hidden from clients.
 func (d *runChanger) mayChange(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err

@@ -22,8 +22,9 @@ import (
 	"gaffer/session"
 )
 
-// The default folders of a project for session documents and for ledger records. Documents and
-// records contain paths of files below these folders.
+// The default folders of a project for session documents and for ledger records. A session document
+// describes the agents of a run, and a ledger record describes an attempt. Both contain paths of
+// files below these folders.
 const (
 	sessionFolder = ".founder-mode/status"
 	ledgerFolder  = "state"
@@ -44,8 +45,9 @@ type cachedDocument struct {
 
 const maxCached = 16
 
-// of returns the cache entry of a run. If there is none, it adds one with the result of newPreview.
-// It drops the least recently used entry if there are more than maxCached.
+// of returns the cache entry of a run. If there is none, it adds one with the result of the
+// function newPreview. If there are then more than maxCached entries, it drops the least recently
+// used one.
 func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cachedDocument {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +62,8 @@ func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cac
 	return kept
 }
 
-// documentReader answers the requests for runs' session documents, ledger records and reports.
+// documentReader answers the requests for the session documents, the ledger records (about
+// attempts) and the reports of runs.
 type documentReader struct {
 	store store.Store
 	runs  *visibleRuns
@@ -100,9 +103,10 @@ func (d *documentReader) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.now})
 }
 
-// Records implements [server.Runs]. There may be very many records, so Records writes each run
-// record immediately. In the answer, the result records follow after all run records, so Records
-// keeps the JSON of the result records in memory until then.
+// Records implements [server.Runs]. It writes a run record for each attempt, and a result record
+// for each attempt that has ended. There may be very many, so Records writes each run record
+// immediately. In the answer, all result records follow after the run records. So Records keeps the
+// JSON of the result records in memory until it has written all run records.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {
@@ -167,7 +171,8 @@ func (d *documentReader) Report(ctx context.Context, q coordinator.ReportQuery) 
 	return withRows{c.Report(), rows.sorted()}, nil
 }
 
-// withRows is a report, with as many of the latest attempts as the query requests.
+// withRows is a report together with the latest attempts. The query says how many attempts to
+// include.
 type withRows struct {
 	ledger.Report
 	Rows []row `json:"raw_data,omitempty"`
@@ -180,7 +185,8 @@ type row struct {
 	ledger.Attempt
 }
 
-// latestRows keeps the attempts that started last. limit is how many it keeps; 0 keeps none.
+// latestRows keeps the attempts that started last. limit is the number of attempts to keep; 0 keeps
+// none.
 type latestRows struct {
 	limit int
 	list  []row
@@ -206,8 +212,9 @@ func (l *latestRows) sorted() []row {
 
 const noLimit = 1 << 30
 
-// attemptCosts maps the numbers of a task's attempts to their costs in millionths of a dollar. It
-// lacks attempts whose cost is unknown. countRun clears the map and fills it again for each task.
+// attemptCosts contains the costs of the attempts at one task. It maps the number of an attempt to
+// its cost in millionths of a dollar. It lacks attempts whose cost is unknown. countRun clears the
+// map and fills it again for each task.
 type attemptCosts map[int]int64
 
 func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
@@ -215,8 +222,9 @@ func (s attemptCosts) of(_ string, attempt int) (float64, bool) {
 	return float64(micro) / 1e6, known
 }
 
-// countRun adds the attempts of one run to the report c and to rows. The caller must have created c
-// with a [ledger.Query] whose Cost is costs.of.
+// countRun adds the attempts of one run to the report c and to rows. It stores the costs of the
+// attempts in costs, and c reads them with the function Cost of its [ledger.Query]. So the caller
+// must have created c with a query whose Cost is costs.of.
 func (d *documentReader) countRun(ctx context.Context, c *ledger.Count, run store.Run, costs attemptCosts, rows *latestRows) error {
 	return d.store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)

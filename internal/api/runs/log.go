@@ -17,11 +17,13 @@ import (
 
 // Logs are the functions that read the logs of attempts from the store.
 type Logs struct {
-	// Span returns the offset of the first byte that is kept, and the length of the log.
+	// Span returns the range of an attempt's log that the store still has: from is the offset of
+	// the first byte that was not deleted, and to is the length of the log, including deleted
+	// bytes.
 	Span func(r store.Reader, attempt string) (from, to int64, err error)
-	// Read returns at most limit bytes of the log, from offset on.
+	// Read returns at most limit bytes of an attempt's log, from offset on.
 	Read func(r store.Reader, attempt string, offset int64, limit int) ([]byte, error)
-	// Done reports whether the worker has sent the whole log.
+	// Done reports whether the worker has sent the whole log of an attempt.
 	Done func(r store.Reader, attempt string) (bool, error)
 }
 
@@ -29,11 +31,12 @@ type Logs struct {
 type logPart struct {
 	attempt  string
 	base     int64 // offset of the attempt's log within the task's log
-	from, to int64 // range of kept bytes, as offsets within the attempt's log
+	from, to int64 // range of the bytes that were not deleted, as offsets within the attempt's log
 }
 
 // logLayout describes the log of a task: the output of its attempts, one after the other. If the
-// whole log is in one file, there is a single part with the id of the first attempt.
+// whole log is in one file, the field parts has only one element. This element describes the whole
+// file, and contains the id of the first attempt.
 type logLayout struct {
 	attempts []store.Attempt
 	parts    []logPart
@@ -46,8 +49,8 @@ type logReader struct {
 	runs  *visibleRuns
 	now   func() time.Time
 	logs  Logs
-	// file returns the log file of an attempt that ran on this machine. A nil file means that every
-	// log is in the store.
+	// file returns the path of the log file of an attempt that ran on this machine. If the field
+	// file is nil, every log is in the store.
 	file func(run store.Run, a store.Attempt) (path string, ok bool)
 }
 
@@ -95,11 +98,11 @@ func (l logLayout) end() int64 {
 	return last.base + last.to
 }
 
-// maxStarts is the maximum number of attempts whose start offsets an answer contains.
+// maxStarts is the maximum number of attempts whose start offsets are sent to a client.
 const maxStarts = 100
 
-// starts returns the offsets in the task's log at which the latest attempts start. If the log is in
-// a file, starts takes the offsets from the rows of the attempts.
+// starts returns the offsets in the task's log at which its latest attempts start. If the log is in
+// a file, starts takes these offsets from the attempts' rows in the store.
 func (l logLayout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
@@ -117,9 +120,9 @@ func (l logLayout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find converts an offset in the task's log to an attempt and the offset in that attempt's log. The
-// offset just after the last byte of an attempt's log belongs to that attempt, because more output
-// may follow.
+// find converts an offset in the task's log to an attempt and an offset in that attempt's log. The
+// offset just after the last byte of an attempt's log belongs to that attempt, not to the next one,
+// because the attempt may write more output.
 func (l logLayout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -168,8 +171,9 @@ func (d *logReader) Log(ctx context.Context, run, task string, q coordinator.Log
 	return t, s, err
 }
 
-// current returns the id of the running attempt or, if none is running, of the last one. A followed
-// log ends when this attempt has ended. current returns "" if there was no attempt.
+// current returns the id of the running attempt. If no attempt is running, it returns the id of the
+// last attempt, or "" if there was none. When a client follows the log, the log ends after the
+// output of this attempt.
 func (l logLayout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -184,29 +188,30 @@ func (l logLayout) current() string {
 
 // taskLog is a client's position in the log of a task. The position is an attempt and an offset in
 // that attempt's log. An offset in the task's log would not stay valid: an abandoned attempt may
-// still write output, which shifts the logs of later attempts.
+// still write output, and this output shifts the logs of later attempts.
 type taskLog struct {
 	reader      *logReader
-	run         store.Run // read once; only fields that never change are used
+	run         store.Run // read from the store only once, so use only fields that never change
 	key         store.TaskKey
 	attempt     string // id of the attempt that is being read; empty before the first attempt
 	at          int64  // offset of the next byte in that attempt's log
-	left        int64  // number of bytes to return before io.EOF; unused if the log is followed
+	left        int64  // number of bytes to return before io.EOF; unused if follow is set
 	follow      bool
-	lastAttempt string // id of the attempt after which a followed log ends; empty if none has started
-	// endedSince is when lastAttempt was first seen as ended. Output that arrives later resets
-	// endedSince to zero.
+	lastAttempt string // id of the attempt whose end is the end of a followed log; empty if no attempt has started
+	// endedSince is when a read first found that lastAttempt has ended. If more output arrives,
+	// endedSince is reset to the zero time.
 	endedSince time.Time
 }
 
 const (
 	maxRead = 512 << 10
-	// endDelay is how long a followed log stays open without new output after the last attempt has
-	// ended, if the worker has not reported that the log is complete.
+	// endDelay is how long a followed log stays open without new output after the task's last
+	// attempt has ended. It matters only if the worker has not reported that the log is complete.
+	// After such a report, the log ends at once.
 	endDelay = 3 * time.Second
-	// nextAttemptDelay is how long a followed log waits for the last output of an ended attempt
-	// before it continues with the next attempt. It is longer than endDelay, because the client
-	// never gets output of the ended attempt that arrives later.
+	// nextAttemptDelay is how long a followed log waits for late output of an ended attempt before
+	// it continues with the next attempt. It is longer than endDelay, because after it the log
+	// never returns to the ended attempt: the client does not get output that arrives even later.
 	nextAttemptDelay = 20 * time.Second
 )
 
@@ -268,9 +273,10 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// complete reports whether attempt i will write no more output. The caller must not pass the last
-// attempt. For a followed log, complete returns false while the worker may still be sending output,
-// but at most for nextAttemptDelay after the end of the attempt.
+// complete reports whether reading can continue with the attempt after attempt i. Attempt i must
+// not be the last one. If the client does not follow the log, the result is true. Otherwise it is
+// false while the worker may still be sending output of attempt i, but at most for nextAttemptDelay
+// after the end of the attempt.
 func (t *taskLog) complete(r store.Reader, l logLayout, i int) (bool, error) {
 	a := l.attempts[i]
 	if !t.follow || l.file != "" || a.Class == failure.Lost || t.reader.now().Sub(a.Ended) >= nextAttemptDelay {
@@ -288,9 +294,8 @@ func (d *logReader) readPiece(r store.Reader, l logLayout, attempt string, offse
 }
 
 // ended returns io.EOF if lastAttempt has ended and its log is complete, or if the task has ended
-// without any attempt. It returns nil if more output may follow. If the worker does not report that
-// a log in the store is complete, ended counts the log as complete when endDelay has passed without
-// new output.
+// without any attempt. It returns nil if more output may follow. A log in the store is complete
+// when the worker has reported that, or when endDelay has passed without new output.
 func (t *taskLog) ended(r store.Reader, l logLayout) error {
 	if t.lastAttempt == "" {
 		task, err := r.Task(t.key)
@@ -305,7 +310,7 @@ func (t *taskLog) ended(r store.Reader, l logLayout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // for a log file, do not wait for late output
+		return io.EOF // an attempt writes directly to its log file, so no output can arrive late
 	}
 	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// fileOf returns the path of the file with the log of a task, if its attempts ran on this machine.
-// Else it returns "".
+// fileOf returns the path of the file with the log of a task. It returns "" if this machine has no
+// such file, for example because the attempts of the task ran on other machines.
 func (d *logReader) fileOf(run store.Run, attempts []store.Attempt) (file string) {
 	if d.file == nil {
 		return ""

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// setNoWorker sets the field NoWorker of tasks that are ready to start, but that no online worker
-// may take. The field gives the reason. setNoWorker checks only tasks that have the label of a
-// project, because only these tasks are for the coordinator's workers.
+// setNoWorker sets the field NoWorker of each task that is ready to start, but that no online
+// worker may take. The field says why. setNoWorker ignores tasks without the label of a project,
+// because they are not for workers of the coordinator.
 func (d *runReader) setNoWorker(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
@@ -52,16 +52,16 @@ func (d *runReader) online(r store.Reader) (list []fleet.Worker, err error) {
 			continue
 		}
 		var said fleet.WorkerMeta
-		_ = json.Unmarshal(row.Meta, &said) // other programs store other data in Meta, so ignore errors
+		_ = json.Unmarshal(row.Meta, &said) // Meta of a worker of another program may have another format, so ignore errors
 		list = append(list, fleet.Worker{Name: row.Name, Labels: strings.Split(row.Labels, ","), Allowed: said.Agents, Pools: said.Pools})
 	}
 	return list, err
 }
 
-// noWorker returns why none of the workers may take a task that has these labels and runs this
-// agent. It returns "" if at least one of the workers may take the task.
+// noWorker returns the reason why none of the workers may take a task that has these labels and
+// runs this agent. It returns "" if at least one of the workers may take the task.
 func noWorker(workers []fleet.Worker, labels []string, agent string) string {
-	var own []string // labels that the user gave, without those that gaffer adds
+	var own []string // labels that the user gave the task, without those that gaffer adds
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
 		place, ofPlace := strings.CutPrefix(label, engine.WorkerLabel(""))

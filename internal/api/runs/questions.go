@@ -24,7 +24,7 @@ const (
 	maxOptions = 50
 )
 
-// questionService answers the requests about questions of agents.
+// questionService answers the clients' requests about the questions that agents ask users.
 type questionService struct {
 	store         store.Store
 	runs          *visibleRuns
@@ -68,16 +68,18 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	// The program that has asked a question without a run waits for the answer, so no process needs
-	// to be started.
+	// A question without a run was asked by a program that waits for the answer itself. So no
+	// process needs to be started to pass the answer on.
 	case q.Run == "":
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
 }
 
-// checkReply returns an error if the scope of an answer is unknown, if its permission rule is not
-// valid, or if the answer has a rule but is valid for this question only.
+// checkReply returns an error if the user's answer has an unknown scope. The scope says which later
+// questions the answer is valid for. An answer may also contain a permission rule. For such an
+// answer, checkReply returns an error if the rule is not valid, or if the scope is only this
+// question.
 func checkReply(a fleet.Reply) error {
 	switch {
 	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):

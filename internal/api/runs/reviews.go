@@ -17,8 +17,8 @@ type reviewService struct {
 	ensureProcess ensureProcess
 }
 
-// mayChange returns an error unless the client may change runs, and the run exists and is visible
-// to clients.
+// mayChange returns an error if the client may not change runs, or if the run does not exist or is
+// hidden from clients.
 func (d *reviewService) mayChange(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err

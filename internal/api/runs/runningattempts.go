@@ -18,8 +18,8 @@ import (
 // maxRunningAttempts is how many attempts RunningAttempts returns at most.
 const maxRunningAttempts = 5000
 
-// liveTask has the fields of a [coordinator.LiveAttempt] that describe the attempt's task and run.
-// They do not change while the attempt runs.
+// liveTask has those fields of a [coordinator.LiveAttempt] that describe the attempt's task and
+// run. Their values do not change while the attempt runs.
 type liveTask struct{ runName, project, taskName, agent, model, branch string }
 
 // runningAttempts lists the running attempts of all runs. For each attempt in the latest list, it
@@ -31,7 +31,7 @@ type runningAttempts struct {
 	branch func(run, task string) string // returns the default branch of a task that has a worktree
 
 	mu    sync.Mutex
-	tasks map[string]liveTask // cached data, by the id of the attempt
+	tasks map[string]liveTask // data about the task of each running attempt, by the id of the attempt
 }
 
 // RunningAttempts implements [server.Runs]. To follow the progress of attempts, callers must poll
@@ -41,7 +41,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	defer l.mu.Unlock()
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		// All running attempts are due before the latest possible time.
+		// DueAttempts returns the running attempts whose lease or time limit ends before a given
+		// time. With the latest possible time, it returns all running attempts.
 		running, err := r.DueAttempts(time.Unix(0, math.MaxInt64), maxRunningAttempts)
 		if err != nil {
 			return err
@@ -69,8 +70,8 @@ func (l *runningAttempts) RunningAttempts(ctx context.Context) (list []coordinat
 	return list, err
 }
 
-// taskOf reads the data about a task and its run that a [coordinator.LiveAttempt] contains. The
-// result is empty if the run or the task does not exist any more.
+// taskOf reads the data about a task and its run that a [coordinator.LiveAttempt] contains. It
+// returns an empty liveTask if the run or the task does not exist any more.
 func (l *runningAttempts) taskOf(r store.Reader, key store.TaskKey) (t liveTask, err error) {
 	run, err := r.Run(key.Run)
 	if err != nil {

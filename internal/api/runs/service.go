@@ -45,21 +45,22 @@ type Options struct {
 	// is nil if no run needs a process.
 	EnsureProcess func(ctx context.Context, run string) error
 
-	// DefaultBranch returns the branch of a task that has a worktree, if its plan names no branch.
-	// If DefaultBranch is nil, clients do not get the branch of such a task.
+	// DefaultBranch returns the branch of a task that has a worktree and whose plan does not name a
+	// branch. If DefaultBranch is nil, clients do not get the branch of such a task.
 	DefaultBranch func(run, task string) string
 
-	// Hide reports whether a run is internal, such as a run that holds the tasks of a channel.
-	// Requests do not find hidden runs. If Hide is nil, all runs are visible.
+	// Hide reports whether a run is internal, such as a run in which gaffer stores the tasks of a
+	// channel, a named queue of tasks. Requests of clients do not find internal runs. If Hide is
+	// nil, no run is internal.
 	Hide func(run store.Run) bool
 	// AddMergeTasks returns the plan p with added tasks that merge the branches of other tasks. run
 	// is the id of the new run. If AddMergeTasks is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
-	// Limits returns the user's limits of what agents may cost. If Limits is nil, there are no
-	// limits.
+	// Limits returns the user's limits of what agents may cost. If the field Limits is nil, there
+	// are no limits.
 	Limits func() engine.Limits
-	// NotStarted returns the planned times of schedules at which no run started, for morning
-	// reports. It is described at [runquery.Options].
+	// NotStarted returns the planned times at which a schedule should have started a run but did
+	// not. Morning reports list these times. For the parameters see [runquery.Options].
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 
 	// SearchTime is how long a search may take. After that time, the search returns what it has
@@ -121,7 +122,7 @@ func (v *visibleRuns) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.NotFound(err, "run", id)
 }
 
-// get does the same as find, in a read transaction of its own.
+// get does the same as [visibleRuns.find], in a read transaction of its own.
 func (v *visibleRuns) get(ctx context.Context, id string) (run store.Run, err error) {
 	err = v.store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = v.find(r, id)
@@ -151,8 +152,8 @@ func (v *visibleRuns) read(ctx context.Context, id string, fn func(r store.Reade
 type ensureProcess func(ctx context.Context, run string) error
 
 // after starts a process for a run that a client has changed, even if the client has disconnected
-// meanwhile. If the process cannot be started, the error begins with prefix, for example "it is
-// answered, but ".
+// meanwhile. If the process cannot be started, after returns an error whose text begins with
+// prefix. The prefix says that the change itself was made, for example "it is answered, but ".
 func (e ensureProcess) after(ctx context.Context, run, prefix string) error {
 	if err := e(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", prefix, err)
@@ -199,7 +200,8 @@ func (d *runReader) Run(ctx context.Context, id string) (run fleet.Run, err erro
 	return run, d.setNoWorker(ctx, id, run.Tasks)
 }
 
-// FindRun implements [server.Runs]. For the forms of name see [runquery.Querier.FindRun].
+// FindRun implements [server.Runs]. See [runquery.Querier.FindRun] for what the parameter name may
+// contain.
 func (d *runReader) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	id, err := d.query.FindRun(ctx, project, name, unfinished)
 	if err != nil {
@@ -258,8 +260,9 @@ func (d *runReader) Candidates(ctx context.Context, run, task string) (fleet.Com
 	return c, nil
 }
 
-// Plan implements [server.Runs]. Unless env is set, it hides the values of the tasks' environment
-// variables, except references to secrets.
+// Plan implements [server.Runs]. If env is false, it removes the values of the tasks' environment
+// variables from the plan. References to secrets stay in the plan, because they do not contain the
+// secrets.
 func (d *runReader) Plan(ctx context.Context, id string, env bool) (json.RawMessage, error) {
 	run, err := d.runs.get(ctx, id)
 	if err != nil || env {

@@ -29,14 +29,14 @@ type accessControl struct {
 	tokens    *credential.TokenStore
 	limiter   *rateLimiter
 	hosts     map[string]bool // host names of this server
-	openReads bool            // read requests from this machine need no token
+	openReads bool            // clients on this machine may read without a token
 }
 
 // admit returns an error for a request that names an unknown host, comes from a web page of another
-// site, or lacks the permission for its route.
+// site, or lacks the permission that the request's route requires.
 func (a *accessControl) admit(c *request) error {
-	// Health probes may use any host name. Requests with the header Origin, which web pages send,
-	// may not.
+	// A health check may use any host name. This does not apply to requests of web pages, which
+	// have the header Origin.
 	if !c.route.anyHost || c.r.Header.Get("Origin") != "" {
 		if err := a.checkHost(c); err != nil {
 			return err
@@ -61,8 +61,8 @@ func (a *accessControl) admit(c *request) error {
 }
 
 // authenticate identifies the client by its token, applies the token's rate limit, and checks for
-// cross-site request forgery. A client without a token gets an error unless it is on this machine,
-// openReads is set and the route only reads.
+// cross-site request forgery. A client without a token gets an error. The exception is a client on
+// this machine that only reads, if openReads is set.
 func (a *accessControl) authenticate(c *request) error {
 	text, how := c.token()
 	if how == none {
@@ -90,7 +90,8 @@ func (a *accessControl) authenticate(c *request) error {
 }
 
 // token returns the token of a request and where it was found. A token in the URL is accepted only
-// for GET and HEAD requests. The names X-Api-Key and api_key are supported for third-party clients.
+// for GET and HEAD requests. The header X-Api-Key and the query parameter api_key are accepted,
+// because third-party clients use these names.
 func (c *request) token() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -129,10 +130,10 @@ func tooMany() error {
 }
 
 // HostsOf lists the host names by which clients may address a server that listens on address. The
-// list contains the names in extra and the IP address itself. For a loopback address it also
-// contains the loopback names, such as localhost. For an unspecified address, such as 0.0.0.0, it
-// contains the loopback names, this machine's name and all of its addresses, but not the
-// unspecified address.
+// list contains the names in extra and, except for an unspecified address such as 0.0.0.0, the IP
+// address itself. For a loopback address it also contains the loopback names, such as localhost.
+// For an unspecified address it contains the loopback names, this machine's name and all of this
+// machine's addresses.
 func HostsOf(address net.Addr, extra []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -192,9 +193,9 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
-// checkOrigin rejects requests from web pages of other origins: the origin's host must be
-// the host that the client requested. The scheme may differ, because a proxy that is not
-// configured as trusted may terminate TLS.
+// checkOrigin rejects requests from web pages of other origins: the host in the header Origin must
+// be the host that the client requested. The scheme may differ, because TLS may end at a proxy that
+// this server does not know as a trusted proxy.
 func (c *request) checkOrigin() error {
 	for _, origin := range c.r.Header.Values("Origin") {
 		u, err := url.Parse(origin)

@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// activityFeed tells stream clients when each agent was last seen and what each attempt does. The
-// store has no events about this, so the feed reads this data at intervals: once for all clients,
-// and not at all while there are no clients.
+// activityFeed tells the clients of the event stream when each agent was last seen and what each
+// attempt does. The store has no events about this, so the activityFeed reads this data at
+// intervals: once for all clients, and not at all while there are no clients.
 type activityFeed struct {
 	service Protocol
 	runs    Runs // nil if the server does not serve runs
@@ -31,7 +31,7 @@ type activityFeed struct {
 	last        *activitySnapshot // result of the last read; nil before the first read
 	all         []byte            // all of last, encoded for the stream
 	differences []byte            // changes from the previous result to last, encoded for the stream
-	changed     chan struct{}     // closed and replaced when round grows
+	changed     chan struct{}     // closed and replaced when the field round grows
 	wake        chan struct{}     // receives a value when a client joins
 }
 
@@ -39,16 +39,16 @@ type activityFeed struct {
 type activitySnapshot struct {
 	agents map[string]time.Time       // when each agent was last seen, by agent id
 	now    map[string]json.RawMessage // what each agent is doing, as it has reported, by agent id
-	doing  map[string]json.RawMessage // running attempts by id
-	runs   map[string]json.RawMessage // unfinished runs by id
+	doing  map[string]json.RawMessage // running attempts as JSON, by attempt id
+	runs   map[string]json.RawMessage // unfinished runs as JSON, by run id
 	// ended has the ids of the attempts that have ended since the previous read. It is set only if
 	// the snapshot contains only the differences from the previous one.
 	ended []string
 }
 
 // since returns a snapshot with the entries of s that are new or differ from those in previous. It
-// also contains the ids of the attempts that have ended: those that are only in previous. It does
-// not list the agents and runs that are only in previous.
+// also contains the ids of the attempts that have ended: those that are in previous but not in s.
+// It does not list the agents and runs that are in previous but not in s.
 func (s *activitySnapshot) since(previous *activitySnapshot) *activitySnapshot {
 	moved := &activitySnapshot{
 		agents: map[string]time.Time{}, now: differing(s.now, previous.now), doing: differing(s.doing, previous.doing), runs: differing(s.runs, previous.runs),
@@ -183,9 +183,9 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.changed = make(chan struct{})
 }
 
-// frame encodes the snapshot as a message of the event stream. whole is false if the snapshot has
-// only the differences from an earlier one. The message has no id, because a client that reconnects
-// gets a whole snapshot anyway.
+// frame encodes the snapshot as a message of the event stream. The parameter whole is false if the
+// snapshot has only the differences from an earlier one. The message has no event id, because a
+// client that reconnects does not continue after an id: it gets a whole snapshot.
 func (s *activitySnapshot) frame(now time.Time, whole bool) []byte {
 	message := map[string]any{"time": now, "seen": s.agents, "now": s.now, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
 	if whole {
@@ -205,8 +205,8 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
-// join registers a client and wakes the feed if it was paused. The caller must call leave when the
-// client disconnects.
+// join registers a client and wakes the activityFeed if it was paused. The caller must call leave
+// when the client disconnects.
 func (s *activityFeed) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,11 +223,12 @@ func (s *activityFeed) leave() {
 	s.readers--
 }
 
-// after returns the next message for a client. A round is a read that had a new result. round is
-// the latest round that the client has received, or 0 if it has received none. A client that lacks
-// only the latest round gets the differences. Other clients, including new ones, get the whole
-// snapshot. data is nil if there is no later round. next is the client's new round. wake is closed
-// at the next round.
+// after returns the next message for a client. A round is a read of the store that had a new
+// result. The parameter round is the latest round that the client has received, or 0 if it has
+// received none. A client that lacks only the latest round gets the differences from the round
+// before. Other clients, including new ones, get the whole snapshot. If there is no later round,
+// data is nil. The result next is the latest round that the client has with this message. The
+// channel wake is closed at the next round.
 func (s *activityFeed) after(round int) (data []byte, next int, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,11 +42,11 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 
 // SelfSigned returns a TLS configuration with a self-signed certificate. It stores the certificate
 // and its key in file, which only the file's owner can read. Later calls use the stored
-// certificate, so that its fingerprint stays the same. SelfSigned creates a new certificate only
-// if none is stored, or if the stored one is not valid yet, expires within 30 days or lacks one of
-// the host names in hosts. A missing IP address leads to a new certificate only if the address is
-// in configured, too. Otherwise each change of the machine's address would change the fingerprint,
-// by which clients identify the server.
+// certificate, so that its fingerprint stays the same. SelfSigned creates a new certificate only if
+// none is stored, or if the stored one is not valid yet, expires within 30 days or lacks one of the
+// host names in hosts. If the stored certificate only lacks an IP address in hosts, SelfSigned
+// creates a new one only if configured contains this address, too. Otherwise each change of the
+// machine's address would change the fingerprint, by which clients identify the server.
 func SelfSigned(file string, hosts, configured []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
 	if err == nil && isUsable(cert.Leaf, hosts, configured, now) {

@@ -8,14 +8,15 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes that tasks made to files. Its errors may have
-// methods that decide the HTTP status; see [Protocol].
+// Changes implements the requests about the changes that tasks made to files. An error of its
+// methods may have methods of its own that decide the HTTP status; see [Protocol].
 type Changes interface {
-	// Change returns the change of a task. The lists Anchors, Messages and Checks of the result are
-	// never nil.
+	// Change returns the changes that a task made to files. The lists Anchors, Messages and Checks
+	// of the result are never nil.
 	Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error)
 	File(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
-	// Blob returns the content of a file of the change. blob is the id of the git blob.
+	// Blob returns the content of a file that a task has changed. The parameter blob is the id of
+	// the file's git blob.
 	Blob(ctx context.Context, run, task, blob string) ([]byte, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 }
@@ -42,8 +43,8 @@ func (h *changeHandlers) reviews(c *request) error {
 	return respondByID(c, h.changes.Reviews)
 }
 
-// maxAttempt is the highest attempt number in a query; a higher number in a request is reduced to
-// it.
+// maxAttempt is the highest number of an attempt that a request may contain. The server replaces a
+// higher number by maxAttempt.
 const maxAttempt = 1_000_000
 
 func (h *changeHandlers) change(c *request) error {
@@ -63,8 +64,8 @@ func (h *changeHandlers) change(c *request) error {
 
 const (
 	maxPath = 16 << 10 // maximum length of a file's path, in bytes
-	// maxContext is the maximum number of unchanged lines around a hunk. A higher number in a
-	// request is reduced to it.
+	// maxContext is the highest number of unchanged lines around a hunk of a diff that a request
+	// may ask for. The server replaces a higher number by maxContext.
 	maxContext = 1_000_000
 )
 

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 )
 
-// limitConnections returns a listener with at most n open connections. To accept one more, it
-// closes the oldest connection that never sent a valid token, so that unauthenticated clients
-// cannot lock others out. If every open connection has sent a valid token, it closes the new
-// connection, because waiting for a free slot could last forever.
+// limitConnections returns a listener with at most n open connections. If there are n and a new one
+// arrives, the listener closes the oldest connection that never sent a valid token, so that
+// unauthenticated clients cannot lock others out. If every open connection has sent a valid token,
+// it closes the new connection, because waiting for a free slot could last forever.
 func limitConnections(l net.Listener, n int) net.Listener {
 	return &limitedListener{Listener: l, most: n}
 }
@@ -63,7 +63,8 @@ func (l *limitedListener) admit(p *limitedConn) (old *limitedConn, ok bool) {
 	return old, true
 }
 
-// limitedConn is a connection that has a slot of a limitedListener.
+// limitedConn is a connection that counts toward the limit of a limitedListener until it is
+// released.
 type limitedConn struct {
 	net.Conn
 	listener      *limitedListener
@@ -79,7 +80,7 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// release frees the connection's slot. The caller holds the listener's lock.
+// release frees the connection's slot for another connection. The caller holds the listener's lock.
 func (c *limitedConn) release() {
 	if c.released {
 		return

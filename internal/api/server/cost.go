@@ -28,8 +28,8 @@ func (h *runHandlers) cost(c *request) error {
 	})
 }
 
-// costTable answers with the same data as the handler cost, but as CSV, which a browser saves as a
-// file.
+// costTable answers with the same data as [runHandlers.cost], but as CSV, which a browser saves as
+// a file.
 func (h *runHandlers) costTable(c *request) error {
 	q, err := costQuery(c)
 	if err != nil {

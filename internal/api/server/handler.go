@@ -15,8 +15,8 @@ import (
 )
 
 // newHandler returns the handler for a table of routes. It registers the routes in a mux by path
-// alone, without the method. So a request with an unknown method gets an error of the protocol
-// instead of the mux's plain text.
+// alone, without the method. So for a request with an unknown method, the server itself answers
+// with an error as JSON, instead of the mux with plain text.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -61,8 +61,9 @@ func restrictBrowsers(h http.Header) {
 	}
 }
 
-// byMethod returns the route in list with this method; HEAD uses the route of GET. If there is
-// none, it returns a route that answers with status 405 and the list of allowed methods.
+// byMethod returns the route for an HTTP method. The routes in list have the same path. HEAD uses
+// the route of GET. If no route has the method, byMethod returns a route that answers with status
+// 405 and the list of allowed methods.
 func byMethod(list []route, method string) route {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -88,7 +89,8 @@ const noPath = "there is no such path: /openapi.json has them all"
 
 func noSuchPath(*request) error { return refuse(http.StatusNotFound, "not_found", noPath) }
 
-// handleRequest handles one request, from admission to the log line.
+// handleRequest handles one request: it checks whether the client may send it, answers it, and logs
+// it.
 func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route) {
 	started := time.Now()
 	s.metrics.inProgress.Add(1)
@@ -109,14 +111,14 @@ func (s *Server) handleRequest(w http.ResponseWriter, r *http.Request, to route)
 }
 
 // errIncomplete is returned by handlers that cannot send the last part of an answer. The server
-// then closes the connection, so that the client notices that the answer is incomplete.
+// then aborts the connection, so that the client notices that the answer is incomplete.
 var errIncomplete = errors.New("the answer was cut off")
 
 var errPanic = errors.New("panic")
 
-// handle answers a request if it is admitted. If the request is refused or fails, handle returns
-// the error and the caller must answer. If the route's handler panics, handle returns the panic as
-// an error.
+// handle checks whether the client may send the request, and then calls the route's handler, which
+// answers it. If the request is refused or fails, handle returns the error and the caller must
+// answer. If the route's handler panics, handle returns the panic as an error.
 func (s *Server) handle(c *request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -142,7 +144,7 @@ func (s *Server) logRequest(c *request, err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		// Log changes over the routes of workers only at debug level, because there are very many.
+		// Workers send changes very often, so log these changes only at debug level.
 		message = "changed"
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"

@@ -9,7 +9,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Page serves the dashboard: "/" and the paths below "/assets/".
+// Page serves the dashboard: the path "/" and the paths below "/assets/".
 type Page interface {
 	http.Handler
 	// Has reports whether the file "/assets/" + name exists.
@@ -73,8 +73,8 @@ type oneSelf struct {
 	Self coordinator.Self `json:"self"`
 }
 
-// self answers with the version and the time of the server, and with the name and the role of the
-// client's token.
+// self answers with the version and the current time of the server, and with the name and the role
+// of the client's token.
 func (h *infoHandlers) self(c *request) error {
 	writeJSON(c.w, http.StatusOK, oneSelf{coordinator.Self{
 		Version: h.version, Time: h.now().UTC(), Name: c.by.Name, Role: string(c.by.Role),

@@ -68,7 +68,7 @@ func (s *eventStream) send(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	// Set the deadline later than needed, so that not every send has to move it.
+	// Set the write deadline later than needed, so that not every call of send has to move it.
 	if now := time.Now(); s.deadline.Sub(now) < s.live.send {
 		s.deadline = now.Add(s.live.send + s.live.send/2)
 		if err := s.out.SetWriteDeadline(s.deadline); err != nil {
@@ -84,7 +84,8 @@ func (s *eventStream) send(data []byte) error {
 	if s.c.r.ProtoMajor < 2 {
 		return nil
 	}
-	// Clear the deadline: with HTTP/2 a deadline that expires ends even an idle stream.
+	// Clear the write deadline: with HTTP/2, a write deadline that expires ends even an idle
+	// stream.
 	s.deadline = time.Time{}
 	return s.out.SetWriteDeadline(s.deadline)
 }
@@ -98,7 +99,7 @@ func (s *eventStream) countIfSlow(err error) {
 }
 
 // sendTooSlow counts the client as one that was disconnected because it was too slow. It also sends
-// the client a message about that, which a client that has stopped reading does not get.
+// the client a message about that. A client that has stopped reading does not get this message.
 func (s *eventStream) sendTooSlow() {
 	s.live.cut.Add(1)
 	_ = s.send([]byte("event: behind\ndata: {}\n\n"))

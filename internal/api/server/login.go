@@ -21,8 +21,8 @@ const (
 	maxName     = 25   // maximum length of the name of a browser's token, in characters
 )
 
-// loginCodes holds the one-time login codes that were not used yet. It keeps only their hashes, and
-// only in memory.
+// loginCodes holds the one-time login codes that were not used yet. It stores only the hashes of
+// the codes, and only in memory.
 type loginCodes struct {
 	now    func() time.Time
 	random io.Reader
@@ -32,7 +32,8 @@ type loginCodes struct {
 	used  int // number of codes that browsers have exchanged for a cookie
 }
 
-// login describes the token that a browser gets for a login code, and says when the code expires.
+// login describes the token that a browser gets in exchange for a login code, and says when the
+// code expires.
 type login struct {
 	name    string
 	role    credential.Role
@@ -40,8 +41,10 @@ type login struct {
 	expires time.Time
 }
 
-// add creates a one-time code for a token with this name, role and parent. It returns the code and
-// when the code expires, or an error if there are already maxCodes unused codes.
+// add creates a one-time login code. A browser can exchange it for a token with this name and role.
+// The parameter parent is the id of the token that the new one depends on; it may be empty. add
+// returns the code and when the code expires, or an error if there are already maxCodes unused
+// codes.
 func (l *loginCodes) add(name string, role credential.Role, parent string) (string, time.Time, error) {
 	code, err := credential.Secret(l.random)
 	if err != nil {
@@ -82,7 +85,7 @@ func (l *loginCodes) use(code string) (login, bool) {
 }
 
 // LoginPath creates a one-time login link for the user who started the server. It returns the path
-// and the query of the link. A browser that opens the link gets the role operator.
+// and the query of the link. A browser that opens the link gets a token with the role operator.
 func (s *Server) LoginPath() (string, error) {
 	code, _, err := s.logins.add("browser", credential.Operator, "")
 	return "/login?code=" + code, err
@@ -112,8 +115,8 @@ type loginLink struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// link creates a link that logs a browser in. The browser gets the role of the client's token, and
-// loses access when that token is revoked.
+// link creates a one-time link that logs a browser in. The browser gets the role of the token that
+// the client has sent, and loses access when that token is revoked.
 func (h *loginHandlers) link(c *request) error {
 	code, expires, err := h.codes.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"gaffer/coordinator"
 )
 
-// metrics are the metrics about the server itself, not about its services.
+// metrics are the metrics about the server itself. See [ServiceMetrics] for those about runs and
+// agents.
 type metrics struct {
 	cut        atomic.Int64 // number of stream clients that were disconnected because they were too slow
 	inProgress atomic.Int64 // number of requests that are being handled, including streams
@@ -88,7 +89,7 @@ type metricsHandlers struct {
 
 	mu      sync.Mutex // held while the service computes its metrics
 	counted ServiceMetrics
-	at      time.Time // when counted was computed; zero before the first time
+	at      time.Time // when the field counted was computed; zero before the first time
 }
 
 // metricsCacheTime is how long the service's metrics are cached, so that frequent scraping does not
@@ -117,7 +118,7 @@ func (h *metricsHandlers) serviceMetrics(c *request) (ServiceMetrics, error) {
 const serviceUpMetric = "gaffer_desk_up"
 
 // scrape answers with all metrics. If the service returns an error, the answer has only the metrics
-// of the server.
+// about the server itself, and serviceUpMetric is 0.
 func (h *metricsHandlers) scrape(c *request) error {
 	var b strings.Builder
 	h.metrics.write(&b)
@@ -141,7 +142,8 @@ func (h *metricsHandlers) scrape(c *request) error {
 	return nil
 }
 
-// ServiceMetrics are the metrics that a service provides.
+// ServiceMetrics are the metrics about agents, tasks and runs. The server gets them from the
+// service behind it.
 type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
@@ -149,7 +151,7 @@ type ServiceMetrics struct {
 	// waits last reported its status. It is zero if no question is open and no agent waits.
 	Waiting     time.Time
 	Runs        int        // number of unfinished runs that users submitted
-	LanesPaused int        // number of paused agent accounts
+	LanesPaused int        // number of paused agent accounts, plus the user's cost limits that are reached
 	Writes      *Histogram // durations of write transactions; nil if not measured
 }
 

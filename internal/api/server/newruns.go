@@ -12,12 +12,14 @@ import (
 )
 
 // NewRuns implements the requests with which a user prepares a run and starts it. The parameter
-// project is the path of a project on the server's machine. The errors of NewRuns may have methods
-// that decide the HTTP status; see [Protocol].
+// project is the path of a project on the server's machine. An error of its methods may have
+// methods of its own that decide the HTTP status; see [Protocol].
 type NewRuns interface {
-	// Places returns where a new run can be executed.
+	// Places returns where a new run can be executed: in which projects on the server's machine,
+	// and on which workers.
 	Places(ctx context.Context) (fleet.RunPlaces, error)
-	// Programs returns which agents the server's machine can run in a project.
+	// Programs lists agents, and says for each whether the server's machine can run it in a
+	// project.
 	Programs(ctx context.Context, project string) ([]fleet.AgentProgram, error)
 	PlanFiles(ctx context.Context, project string) (fleet.PlanFiles, error)
 	PlanFile(ctx context.Context, project, path string) (fleet.PlanText, error)
@@ -27,10 +29,12 @@ type NewRuns interface {
 	// Start starts a run. If the run was stored but no process could be started for it, the warning
 	// says why. Otherwise, the warning is empty.
 	Start(ctx context.Context, by credential.Identity, d fleet.RunDraft) (run fleet.Run, warning string, err error)
-	// Fork starts a run with one task. This task continues a copy of another task's conversation
-	// and files. The warning has the same meaning as the warning that Start returns.
+	// Fork starts a run with one task. This task continues a copy of another task's conversation,
+	// with a copy of that task's files. The warning has the same meaning as the warning that Start
+	// returns.
 	Fork(ctx context.Context, by credential.Identity, r fleet.ForkRequest) (result fleet.ForkResult, warning string, err error)
-	// Turns returns the turns of a task's conversation. A fork can continue after any of them.
+	// Turns returns the turns of a task's conversation. A turn is a message of the user with the
+	// agent's reply. [NewRuns.Fork] can continue the conversation after any turn.
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 }
 
@@ -73,15 +77,16 @@ type (
 
 const (
 	maxDraft = 10 << 20 // maximum length of a request with the text of a plan, in bytes
-	// maxDrafts is how many drafts of runs the server checks or starts at the same time. It limits
-	// the memory and the time that large plans take.
+	// maxDrafts is how many drafts the server checks or starts at the same time. A draft is a run
+	// that a user is about to start. The limit bounds the memory and the time that large plans
+	// take.
 	maxDrafts = 4
 )
 
 // newRunHandlers answers the requests about new runs.
 type newRunHandlers struct {
 	service  NewRuns
-	checking chan struct{} // semaphore: limits the drafts being checked or started to maxDrafts
+	checking chan struct{} // semaphore: at most maxDrafts runs that users prepare are checked or started at once
 }
 
 func (h *newRunHandlers) routes() []route {
@@ -140,8 +145,9 @@ func (h *newRunHandlers) planOfRun(c *request) error {
 	})
 }
 
-// draft reads the draft of a run from the request, validates it and passes it to the function do.
-// It refuses the request if maxDrafts other drafts are being handled.
+// draft reads a draft, which is a run that a user is about to start, from the request. It validates
+// the draft and passes it to the function do. It refuses the request if maxDrafts other drafts are
+// being handled.
 func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
 	select {
 	case h.checking <- struct{}{}:

@@ -68,7 +68,8 @@ func problemOf(err error) *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// anyError reports whether err or an error that it wraps is of type E and satisfies match.
+// anyError reports whether err, or an error that it wraps, is of type E and the function match
+// returns true for it.
 func anyError[E any](err error, match func(E) bool) bool {
 	for err != nil {
 		if e, ok := err.(E); ok && match(e) {

@@ -1,6 +1,7 @@
 // Package server is the HTTP server of a coordinator. It checks the token and the content of each
 // request, limits what clients may send, and passes the request to a service, which does the work.
-// It sends the service's answer as JSON. It also sends clients the stream of changes.
+// It sends the service's answer as JSON. It also has an event stream, which tells clients about
+// each change in the store.
 package server
 
 import (
@@ -23,17 +24,20 @@ type Protocol interface {
 
 	Channels(ctx context.Context) ([]coordinator.Channel, error)
 	Channel(ctx context.Context, name string) (coordinator.Channel, error)
-	// AddChannel returns the existing channel if there is one with this name.
+	// AddChannel adds a channel, which is a named queue of tasks. If a channel with this name
+	// exists, AddChannel returns that channel.
 	AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error)
 	Chains(ctx context.Context) ([]coordinator.Chain, error)
 	AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (coordinator.Chain, error)
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain lets only this agent claim tasks of the chain.
+	// AssignChain assigns a chain, which is a sequence of tasks, to an agent. After that, only this
+	// agent may claim the chain's tasks.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
-	// DetachChain ends the assignment of a chain to the given agent, so that all agents may claim
-	// the chain's tasks. Tasks of the chain that the agent has in progress are queued again.
+	// DetachChain ends the assignment of a chain, which is a sequence of tasks, to the given agent.
+	// After that, all agents may claim the chain's tasks. Tasks of the chain that the agent has in
+	// progress are queued again.
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
 	Tasks(ctx context.Context, f TaskFilter) ([]coordinator.Task, error)
@@ -55,12 +59,12 @@ type Protocol interface {
 	Events(ctx context.Context, limit int) ([]coordinator.Event, error)
 	AddEvent(ctx context.Context, by credential.Identity, e coordinator.NewEvent) (made coordinator.Event, deduped bool, err error)
 	Dashboard(ctx context.Context) (coordinator.Dashboard, error)
-	// Metrics returns the metrics of the service.
+	// Metrics returns the metrics about agents, tasks and runs.
 	Metrics(ctx context.Context) (ServiceMetrics, error)
 
-	// Updates returns what the event stream sends about the changes in the store whose sequence
-	// number is above cursor. It reads at most limit changes. last is the sequence number of the
-	// last change that was read, even if the stream sends nothing about this change.
+	// Updates returns the messages of the event stream about the changes in the store whose
+	// sequence number is above cursor. It reads at most limit changes. last is the sequence number
+	// of the last change that was read, even if there is no message about this change.
 	Updates(ctx context.Context, cursor int64, limit int) (list []Update, last int64, err error)
 	// Last returns the sequence number of the latest change in the store.
 	Last(ctx context.Context) (int64, error)
@@ -87,8 +91,8 @@ type Update struct {
 	coordinator.Update
 }
 
-// Bodies of requests and answers. Most are objects with one member that is named after its type,
-// such as {"agent": …}.
+// Bodies of requests and answers. Most are objects with one member that is named after the type of
+// its value, such as {"agent": …}.
 type (
 	oneAgent struct {
 		Agent coordinator.Agent `json:"agent"`

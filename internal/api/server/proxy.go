@@ -37,7 +37,7 @@ type arrival struct {
 	from             string     // the client's address as text, for the log
 	client           netip.Addr // the client's address; not valid if it cannot be parsed
 	host             string     // host name that the client requested
-	hosts            []string   // every host name in the request's headers; each must be an accepted one
+	hosts            []string   // every host name in the request's headers; a request with an unknown one is refused
 	tls              bool
 	proxied          bool // the request comes from a trusted proxy and has X-Forwarded headers
 	untrustedHeaders bool // the request has X-Forwarded headers, but not from a trusted proxy

@@ -6,8 +6,8 @@ import (
 )
 
 // rateLimiter limits the requests per second of each token. Tokens that were created from the same
-// token share one limit with that token. Bursts may have as many requests as are allowed in two
-// seconds. All clients without a valid token share a separate limit.
+// token share one limit with that token. In a burst, a client may send as many requests as are
+// allowed in two seconds. All clients without a valid token share a separate limit.
 type rateLimiter struct {
 	perToken, perUnauthenticated float64
 	now                          func() time.Time
@@ -21,13 +21,14 @@ type bucket struct {
 	at   time.Time
 }
 
-const unauthenticated = "" // id of the bucket of clients without a valid token
+const unauthenticated = "" // id of the rate-limit bucket that all clients without a valid token share
 
 func newRateLimiter(perToken, perUnauthenticated float64, now func() time.Time) *rateLimiter {
 	return &rateLimiter{perToken: perToken, perUnauthenticated: perUnauthenticated, now: now, buckets: map[string]*bucket{}}
 }
 
-// forget deletes the buckets that are full again, because a new bucket is full too.
+// forget deletes the rate-limit buckets that are full again. This has no effect on clients, because
+// a client without a bucket gets a new one, which is full too.
 func (r *rateLimiter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,8 +40,8 @@ func (r *rateLimiter) forget() {
 	}
 }
 
-// allow takes one request from the bucket of id. It returns false if the bucket is empty. If the
-// rate of the bucket is negative, there is no limit and it returns true.
+// allow takes one request from the rate-limit bucket with this id. It returns false if the bucket
+// is empty. A negative rate means that there is no limit: allow then always returns true.
 func (r *rateLimiter) allow(id string) bool {
 	each := r.perToken
 	if id == unauthenticated {

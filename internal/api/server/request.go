@@ -48,18 +48,19 @@ func (w *statusRecorder) Write(data []byte) (int, error) {
 
 func (w *statusRecorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// context returns the request's context, limited to the time that the service may take.
+// context returns the request's context with a timeout: the time that the service may take.
 func (c *request) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), serviceTimeout)
 }
 
-// pathID returns the part of the path that is matched by {id}.
+// pathID returns the part of the URL's path that matches {id} in the route's path.
 func (c *request) pathID() (string, error) {
 	id := strings.TrimSpace(c.r.PathValue("id"))
 	return id, checkIDs("id", id)
 }
 
-// idAndBody returns the id in the path, and decodes the JSON body into the variable into.
+// idAndBody returns the id in the path, and decodes the JSON body into the value that the pointer
+// into points to.
 func (c *request) idAndBody(into any) (id string, err error) {
 	if id, err = c.pathID(); err != nil {
 		return "", err
@@ -67,9 +68,9 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns the value of the query parameter name as a number. It returns an error if the
-// number is below 1. It returns top instead of a higher number. If the query does not have the
-// parameter, number returns missing.
+// number returns the number in the query parameter with the given name. It returns an error if the
+// number is below 1. If the number is above the parameter top, it returns the value of top. If the
+// query does not have this parameter, it returns the value of the parameter missing.
 func (c *request) number(name string, top, missing int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -82,8 +83,8 @@ func (c *request) number(name string, top, missing int) (int, error) {
 	return min(n, top), nil
 }
 
-// offset returns the value of the query parameter name as a number. It returns an error if the
-// number is below minimum. If the query does not have the parameter, offset returns minimum.
+// offset returns the number in the query parameter with the given name. It returns an error if the
+// number is below minimum. If the query does not have this parameter, offset returns minimum.
 func (c *request) offset(name string, minimum int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -108,15 +109,17 @@ func (c *request) flag(name string) bool {
 // maxProjectPath is the maximum length in bytes of a project's path or name, and of a plan's path.
 const maxProjectPath = 4096
 
-// project returns the path or name of a project from the query. The services only compare it with
-// the projects that they know, so that a client cannot make the server open any other folder.
+// project returns the path or name of a project from the query. The services do not open this path.
+// They only compare it with the projects that they know, so that a client cannot make the server
+// open any other folder.
 func (c *request) project() (string, error) {
 	project := strings.TrimSpace(c.r.URL.Query().Get("project"))
 	return project, checkPath("project", project)
 }
 
-// checkPath rejects a text that cannot be a path. what is the name of the parameter. The name of a
-// project is checked in the same way, because the parameter may contain a path or a name.
+// checkPath rejects a text that cannot be a path or a name. A parameter of a request may contain
+// either the path or the name of a project, so both are checked in the same way. what is the name
+// of this parameter, for the error message.
 func checkPath(what, text string) error {
 	if len(text) > maxProjectPath || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.60q: want a path or a name of at most %d printable bytes", what, text, maxProjectPath))
@@ -124,7 +127,7 @@ func checkPath(what, text string) error {
 	return nil
 }
 
-// respond answers with the value that get returns, as JSON.
+// respond calls the function get and answers with the value that it returns, as JSON.
 func respond[T any](c *request, get func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
@@ -136,7 +139,8 @@ func respond[T any](c *request, get func(ctx context.Context) (T, error)) error 
 	return nil
 }
 
-// respondByID answers with the value that get returns for the id in the path, as JSON.
+// respondByID calls the function get with the id in the path, and answers with the value that it
+// returns, as JSON.
 func respondByID[T any](c *request, get func(ctx context.Context, id string) (T, error)) error {
 	id, err := c.pathID()
 	if err != nil {
@@ -145,7 +149,7 @@ func respondByID[T any](c *request, get func(ctx context.Context, id string) (T,
 	return respond(c, func(ctx context.Context) (T, error) { return get(ctx, id) })
 }
 
-// respondBytes answers with data of this content type.
+// respondBytes answers with data as the body and with the given content type.
 func (c *request) respondBytes(contentType string, data []byte) {
 	c.w.Header().Set("Content-Type", contentType)
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(data)))
@@ -153,7 +157,8 @@ func (c *request) respondBytes(contentType string, data []byte) {
 	_, _ = c.w.Write(data) // an error only means that the client has disconnected
 }
 
-// list returns items, or an empty list if items is nil, so that its JSON is never null.
+// list returns its argument. If the argument is nil, it returns an empty slice instead, because the
+// JSON of a nil slice would be null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// route is one endpoint. The server registers the table of routes with its mux, and generates the
-// OpenAPI document from it.
+// route is one endpoint. The server has a table of routes. It registers them with its mux, and
+// generates the OpenAPI document from them.
 type route struct {
 	method, path string
 	access       access
 	about        string
 	query        []string // the names of the query parameters
-	takes        any      // a value of the type of the request's body; nil if there is no body
-	gives        any      // a value of the type of the answer; nil if the answer is not JSON
+	takes        any      // a value whose type is the Go type of the request's body; nil if there is no body
+	gives        any      // a value whose type is the Go type of the answer; nil if the answer is not JSON
 	status       int      // HTTP status of a successful answer
 	moreStatuses []int    // further HTTP statuses that the OpenAPI document lists, mostly of errors
 	anyHost      bool     // requests for any host name are accepted
-	limited      bool     // tokens that are limited to certain projects or pools may use the route too
+	limited      bool     // tokens limited to certain projects or pools (labels of tasks) may use the route too
 	do           func(*request) error
 	label        string // the route's name in log and metrics; set when the route is registered
 }
@@ -67,8 +67,8 @@ func (s *Server) routes(info *infoHandlers) []route {
 	)
 }
 
-// withService returns the routes of a service. If has is false, the coordinator does not have the
-// service: the routes then answer 404 with the message.
+// withService returns the routes of a service. If has is false, this coordinator does not have the
+// service, and the routes answer with status 404 and the parameter message.
 func withService(has bool, message string, list []route) []route {
 	if !has {
 		for i := range list {

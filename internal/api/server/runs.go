@@ -14,20 +14,21 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs implements the requests about runs. Its errors may have methods that decide the HTTP status;
-// see [Protocol].
+// Runs implements the requests about runs. An error of its methods may have methods of its own that
+// decide the HTTP status; see [Protocol].
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	FindRun(ctx context.Context, project, name string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
-	// Search returns at most limit runs and tasks whose names, prompts or results contain all words
-	// of a text.
+	// Search returns at most limit runs and tasks that contain all words of the parameter text, for
+	// example in their names, ids, prompts or results.
 	Search(ctx context.Context, text string, limit int) (fleet.Found, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Candidates compares the candidates of a task: tasks that solve the same problem, of which one
-	// is picked. task may be the task that picks, or one of the candidates.
+	// Candidates compares the candidates of a task. Candidates are tasks that solve the same
+	// problem, and another task picks the best of them. The parameter task may be the task that
+	// picks, or one of the candidates.
 	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
 	// Plan returns the plan of a run. It includes the values of environment variables only if env
 	// is true.
@@ -38,13 +39,13 @@ type Runs interface {
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	// Retry queues a failed or cancelled task again. Each field of budget that is not zero replaces
-	// the field in the task's budget.
+	// Retry queues a failed or cancelled task again. The parameter budget changes the task's
+	// budget: each of its fields that is not zero replaces the old value of this field.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. Each field of budget that is not zero replaces the field in the
-	// run's budget. If there is such a field, Resume also queues the tasks again that have failed
-	// because of the previous budget.
+	// already works on the run. The parameter budget changes the run's budget: each of its fields
+	// that is not zero replaces the old value of this field. If there is such a field, Resume also
+	// queues the tasks again that have failed because of the old budget.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
@@ -55,38 +56,39 @@ type Runs interface {
 	// out the rules for runs that have ended.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
-	// Permissions counts agents' requests for permission, grouped by the rule that would answer
-	// them.
+	// Permissions counts the agents' requests for permission. It groups the requests that the same
+	// permission rule would allow or deny.
 	Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error)
-	// Ask stores a question that belongs to no task.
+	// Ask stores a question to the user that belongs to no task.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
-	// Withdraw closes a question without an answer.
+	// Withdraw closes a question that nobody has answered.
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
 	// Lanes returns the agent accounts that are paused, and the cost limits that are reached.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
-	// RunChanges returns what the event stream sends about the changes of a run whose sequence
+	// RunChanges returns the messages of the event stream about the changes of a run whose sequence
 	// number is above cursor. It reads at most limit changes. next is the cursor for the next page,
 	// or 0 if this page is the last.
 	RunChanges(ctx context.Context, run string, cursor int64, limit int) (list []Update, next int64, err error)
 
-	// Log opens the log of a task. It returns a [*RangeError] if the query's offset is beyond the
-	// end of the log.
+	// Log opens the log of a task. It returns a [*RangeError] if the offset in q is beyond the end
+	// of the log.
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
 	Sessions(ctx context.Context, q coordinator.RunQuery) ([]coordinator.Session, error)
-	// Document returns the session document (status.json) of a run. The session protocol calls a
-	// run a session.
+	// Document returns the session document of a run, which is the file status.json of gaffer's
+	// session protocol. This protocol calls a run a session.
 	Document(ctx context.Context, session string) ([]byte, error)
 	// Records writes the ledger records of a run as JSON, in the form of [coordinator.Records].
+	// They say of each attempt what was started and how it ended.
 	Records(ctx context.Context, run string, to io.Writer) error
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 	// Cost returns what attempts have cost.
 	Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error)
-	// Morning returns the morning report: what has happened to tasks since a time.
+	// Morning returns the morning report: what has happened to tasks since the time in q.
 	Morning(ctx context.Context, q fleet.MorningQuery) (fleet.MorningReport, error)
 }
 
@@ -129,10 +131,10 @@ type (
 	}
 	again struct {
 		Task   string     `json:"task"`
-		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the task; its zero fields keep the old values
+		Budget fleet.Cost `json:"budget,omitzero"` // the task's new budget; each field that is zero keeps its old value
 	}
 	resumption struct {
-		Budget fleet.Cost `json:"budget,omitzero"` // the new budget of the run; its zero fields keep the old values
+		Budget fleet.Cost `json:"budget,omitzero"` // the run's new budget; each field that is zero keeps its old value
 	}
 	allLanes struct {
 		Lanes []fleet.Lane `json:"lanes"`
@@ -152,7 +154,7 @@ type (
 type runHandlers struct {
 	runs      Runs
 	live      *liveConnections
-	receiving chan struct{} // semaphore: limits the plans being received to maxSubmits
+	receiving chan struct{} // semaphore: at most maxSubmits plans are received at once
 }
 
 func (h *runHandlers) routes() []route {
@@ -245,7 +247,8 @@ func (h *runHandlers) findRun(c *request) error {
 	if err := cmp.Or(checkPath("project", project), checkNames("name", name)); err != nil {
 		return err
 	}
-	// Check run and task separately, because each may have the maximum length.
+	// The text may have the form RUN/TASK. Check both parts separately, because each of them may
+	// have the maximum length of a name.
 	run, id, _ := strings.Cut(task, "/")
 	if err := checkNames("task", run, "task", id); err != nil {
 		return err

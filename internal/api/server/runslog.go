@@ -13,10 +13,10 @@ import (
 	"gaffer/coordinator"
 )
 
-// Log reads the log of a task from a position on.
+// Log returns the bytes of a task's log one piece after the other, starting at some offset.
 type Log interface {
-	// Next returns the next bytes. It returns no bytes and no error if there are none yet, and
-	// io.EOF at the end of the log.
+	// Next returns the next bytes of the log. If there are none yet, it returns no bytes and no
+	// error. At the end of the log it returns io.EOF.
 	Next(ctx context.Context) ([]byte, error)
 }
 
@@ -68,17 +68,17 @@ func (c *request) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// byteCount is how many bytes a Range header requests. bytes is negative if the header requests all
-// bytes up to the end of the log. asked is false if the request has no Range header or one that is
-// ignored. In this case bytes is negative, too.
+// byteCount is how many bytes a Range header requests. If the header requests all bytes up to the
+// end of the log, the field bytes is negative. If the request has no Range header, or one that is
+// ignored, the field asked is false and bytes is negative, too.
 type byteCount struct {
 	asked bool
 	bytes int64
 }
 
 // byteRange sets the offsets of q from a Range header with one range, such as "bytes=100-", and
-// returns how many bytes the header requests. As HTTP allows, it ignores a header with several
-// ranges, and any header if the log is followed.
+// returns how many bytes the header requests. It ignores a header with several ranges, and any
+// header if the client follows the log. HTTP allows a server to ignore the header.
 func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
@@ -102,7 +102,7 @@ func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 }
 
 // sendLog writes the answer with a log. The content type is always plain text, so that a browser
-// does not run what an agent wrote.
+// does not run HTML or scripts that an agent wrote.
 func (h *runHandlers) sendLog(c *request, log Log, span coordinator.LogSpan, follow bool, of byteCount) error {
 	size := span.To - span.From
 	if of.bytes >= 0 {
@@ -170,9 +170,10 @@ const (
 	maxLogInterval = 2 * time.Second        // longest pause between two reads of a growing log
 )
 
-// copy sends the next size bytes of a log, or everything up to its end if size is negative. While
-// the log of a running task has no new bytes, copy waits. It returns an error if the server stops
-// or the client loses its permission.
+// copy sends the next size bytes of a log. If size is negative, it sends everything up to the end
+// of the log. While the log of a running task has no new bytes, copy waits. It returns an error if
+// the client's token is revoked or expires. It also returns an error if the server stops while copy
+// waits, or while the client follows the log.
 func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 	wait, checked := minLogInterval, time.Now()
 	if err := w.flush(nil); err != nil {
@@ -226,7 +227,7 @@ func nextLogBytes(ctx context.Context, log Log) ([]byte, error) {
 	return log.Next(ctx)
 }
 
-// flush sends data and everything that is still buffered. data may be nil.
+// flush writes data, which may be nil, and sends everything that is still buffered to the client.
 func (w *logWriter) flush(data []byte) error {
 	if err := w.out.SetWriteDeadline(time.Now().Add(w.live.send)); err != nil {
 		return err
@@ -237,6 +238,7 @@ func (w *logWriter) flush(data []byte) error {
 	if err := w.out.Flush(); err != nil {
 		return err
 	}
-	// Clear the deadline: with HTTP/2 a deadline that expires ends even an idle stream.
+	// Clear the write deadline: with HTTP/2, a write deadline that expires ends even an idle
+	// stream.
 	return w.out.SetWriteDeadline(time.Time{})
 }

@@ -29,7 +29,8 @@ type (
 	oneReview struct {
 		Review fleet.Review `json:"review"`
 	}
-	// reviewAction is a [fleet.ReviewAction] without the fields that clients may not set.
+	// reviewAction is the body of a request. It is a [fleet.ReviewAction] without the fields that
+	// clients may not set.
 	reviewAction struct {
 		Action   string        `json:"action"`
 		Comment  reviewComment `json:"comment,omitzero"`
@@ -109,8 +110,7 @@ func (h *runHandlers) changeReview(c *request) error {
 		ID: of.ID, Key: of.Key, Path: of.Path, Side: of.Side, First: of.First, Last: of.Last, Tree: of.Tree, Lines: of.Lines, Text: of.Text, Resolved: of.Resolved,
 	}
 	c.about = taskName(run, task)
-	// If a user has viewed a file, do not log this as a change: only the list of viewed files
-	// changes.
+	// The action ActView only marks a file as viewed by the user. Do not log it as a change.
 	c.quiet = action.Action == fleet.ActView
 	return respond(c, func(ctx context.Context) (oneReview, error) {
 		v, err := h.runs.ChangeReview(ctx, c.by, run, task, action)

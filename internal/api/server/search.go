@@ -18,7 +18,7 @@ const (
 // time.
 type searchHandlers struct {
 	runs      Runs
-	searching chan struct{} // semaphore: limits the running searches to maxSearches
+	searching chan struct{} // semaphore: at most maxSearches searches run at once
 }
 
 func (h *searchHandlers) routes() []route {

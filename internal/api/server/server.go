@@ -15,10 +15,10 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Options configures a Server. If a limit or a duration is zero, withDefaults sets its default.
+// Options configures a Server. If a limit or a duration is zero, New replaces it with a default.
 type Options struct {
 	Protocol  Protocol
-	Viewer    Viewer    // nil if the server has no workflow viewer
+	Viewer    Viewer    // nil if the server has no workflow viewer, a page that shows a project's workflow files
 	Runs      Runs      // nil if the server does not serve runs
 	Changes   Changes   // nil if the server does not serve changes of tasks
 	Landing   Landing   // nil if the server cannot merge changes
@@ -33,20 +33,20 @@ type Options struct {
 	Random    io.Reader
 
 	Version   string         // version of the program, reported by /v1/self
-	Hosts     []string       // host names of this server, without ports; HostsOf lists them
-	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
+	Hosts     []string       // host names by which clients may address the server, without ports; HostsOf lists them
+	Proxies   []netip.Prefix // trusted proxies: the server uses the X-Forwarded headers that they set
 	TLS       *tls.Config    // nil for plain HTTP
-	OpenReads bool           // read requests from this machine need no token
+	OpenReads bool           // clients on this machine may read without a token
 
-	Rate                float64       // maximum requests per second of each token; negative for no limit
-	UnauthenticatedRate float64       // maximum requests per second of all clients without a valid token; negative for no limit
+	Rate                float64       // how many requests per second are allowed with each token; negative for no limit
+	UnauthenticatedRate float64       // how many requests per second all clients without a valid token may send together; negative for no limit
 	Connections         int           // maximum number of open connections
 	KeepAlive           time.Duration // after this time without a message, an idle stream gets a ping
 	Send                time.Duration // how long a stream client may take to receive a message
 	Header              time.Duration // how long a client may take to send a request's header
 	Body                time.Duration // how long a client may take to send a request's body
 	Grace               time.Duration // how long Serve waits for unfinished requests when it stops
-	Buffer              int           // how many bytes of changes a stream client may be behind
+	Buffer              int           // how many bytes of unsent changes a stream client may have; a slower client is disconnected
 }
 
 const (
@@ -131,8 +131,9 @@ func New(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests until ctx ends. Then it accepts no more requests, ends the streams, and
-// waits up to Options.Grace for unfinished requests. It closes l.
+// Serve accepts connections from l and answers requests until ctx ends. Then it accepts no more
+// requests, ends the event streams, and waits up to Options.Grace for unfinished requests. It
+// closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = limitConnections(l, s.opts.Connections)
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -162,7 +163,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-served
 	}
 	abandon()
-	s.live.sockets.wait(context.Background()) // the WebSockets close, because their contexts have ended
+	s.live.sockets.wait(context.Background()) // the WebSockets close, because abandon has cancelled their contexts
 	helpers.Wait()
 	return err
 }
@@ -195,8 +196,8 @@ func (s *Server) stop(web *http.Server) error {
 	return err
 }
 
-// tidy stores when tokens were last used, and deletes expired tokens and unused rate limits. It
-// does so every tidyInterval until ctx ends, and then once more.
+// tidy stores when tokens were last used, deletes expired tokens, and frees the memory of rate
+// limits that are not in use. It does so every tidyInterval until ctx ends, and then once more.
 func (s *Server) tidy(ctx context.Context) {
 	ticker := time.NewTicker(tidyInterval)
 	defer ticker.Stop()

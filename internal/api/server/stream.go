@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// maxReplays is how many stream clients may read old changes from the database at the same time.
-// Further clients wait.
+// maxReplays is how many clients of the event stream may read old changes from the database at the
+// same time. Further clients wait.
 const maxReplays = 4
 
 // streamHandlers answers GET /v1/stream.
@@ -23,11 +23,12 @@ type streamHandlers struct {
 	live      *liveConnections
 	now       func() time.Time
 	log       *slog.Logger
-	replaying chan struct{} // semaphore: limits the clients that read old changes to maxReplays
+	replaying chan struct{} // semaphore: at most maxReplays clients read old changes at once
 }
 
-// stream sends changes of the store in order and as they happen. The parameters project and run
-// select the changes. A client that sends the id of its last event first gets the changes after it.
+// stream sends the changes in the store in order and as they happen. The query parameters project
+// and run select the changes. A client that reconnects sends the id of the last event that it has
+// received. It first gets the changes that it has missed.
 func (h *streamHandlers) stream(c *request) error {
 	after, given, err := c.lastEventID()
 	if err != nil {
@@ -96,15 +97,15 @@ type streamClient struct {
 	events *eventStream
 	c      *request
 	at     int64            // sequence number up to which all wanted changes were sent
-	wants  func(frame) bool // selects the changes that the client wants; nil for all
+	wants  func(frame) bool // reports whether the client wants a change; nil if it wants all
 
 	wantsActivity bool
-	round         int             // sequence number of the last activity message that was sent; 0 if none was
+	round         int             // number of the last activity message that was sent; 0 if none was
 	moreActivity  <-chan struct{} // closed when there is a newer activity message; nil unless wantsActivity
 }
 
-// follow sends changes to the client. It returns when the client disconnects, is too slow or loses
-// its permission, when old changes cannot be read, or when the server stops.
+// follow sends changes to the client. It returns when the client disconnects or is too slow, when
+// its token is revoked or expires, when old changes cannot be read, or when the server stops.
 func (s *streamClient) follow(ctx context.Context) {
 	if s.sendFirstActivity(ctx) != nil || s.catchUp(ctx) != nil {
 		return
@@ -127,8 +128,8 @@ func (s *streamClient) follow(ctx context.Context) {
 	}
 }
 
-// wait returns nil when there may be more changes, and an error when the stream must end. Meanwhile
-// it sends activity and pings.
+// wait returns nil when there may be more changes, and an error when the stream must end. While it
+// waits, it sends pings, and the activity of agents if the client wants it.
 func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
 	for {
 		select {
@@ -143,8 +144,8 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			// If the client wants activity, send an activity event without content instead of the
-			// comment "ping". Browsers hide comments of a stream from the page.
+			// Browsers do not show the comment "ping" to the page. So if the client wants activity,
+			// send an event that the page can see: an activity event without content.
 			if s.wantsActivity {
 				data = (&activitySnapshot{}).frame(s.now().UTC(), false)
 			}
@@ -160,7 +161,8 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 	}
 }
 
-// sendActivity sends the latest activity, if the client wants it and does not have it yet.
+// sendActivity sends the latest activity of the agents, if the client wants it and does not have it
+// yet.
 func (s *streamClient) sendActivity() error {
 	if !s.wantsActivity {
 		return nil
@@ -170,9 +172,9 @@ func (s *streamClient) sendActivity() error {
 	return s.events.send(data)
 }
 
-// sendFirstActivity sends the first activity before any change, if the client wants activity. If
-// the activity is not read from the store in time, it sends nothing and returns nil, so that the
-// stream continues.
+// sendFirstActivity sends the activity of the agents before any change is sent. It does nothing if
+// the client does not want activity. If the activity is not read from the store in time, it sends
+// nothing and returns nil, so that the stream continues.
 func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.live.send)
 	defer cancel()
@@ -191,8 +193,9 @@ func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	return nil
 }
 
-// catchUp does nothing if the hub's buffer has all changes that the client lacks. Otherwise it
-// sends changes from the database until the buffer has all later ones.
+// catchUp sends the client the changes that it lacks and that are too old for the hub's buffer,
+// which has only the latest changes. It reads them from the database. It does nothing if the buffer
+// has all changes that the client lacks.
 func (s *streamClient) catchUp(ctx context.Context) error {
 	if !s.hub.after(s.at, s.wants).behind {
 		return nil

@@ -95,7 +95,7 @@ func (h *hub) sleepIfUnused() bool {
 	return !h.awake
 }
 
-// read waits until the store has new changes, and adds one page of them to the buffer.
+// read waits until the store has new changes, and then adds at most [page] of them to the buffer.
 func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
@@ -185,15 +185,16 @@ type reading struct {
 	// data contains the encoded changes that the client asked for; it may be empty. Clients share
 	// this slice, so they must not modify it.
 	data   []byte
-	next   int64           // sequence number to pass to the next call of after
+	next   int64           // sequence number to pass to the next call of the method after
 	behind bool            // true if the buffer no longer has the client's next change
 	more   <-chan struct{} // closed when the buffer has more changes
 }
 
 const maxRead = 256 << 10 // approximate maximum number of bytes in one read by a client
 
-// after returns the changes in the buffer whose sequence numbers are above seq and for which fits
-// returns true. A nil fits matches all changes. after stops at about maxRead bytes. If some changes
+// after returns the changes in the buffer whose sequence numbers are above seq and for which the
+// function fits returns true. If fits is nil, all changes above seq match. after returns about
+// maxRead bytes at most; the client gets the remaining changes with its next calls. If some changes
 // above seq are no longer in the buffer, it returns no changes and sets behind to true.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()

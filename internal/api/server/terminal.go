@@ -16,28 +16,33 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Terminals opens views of the terminals of agents that run on the server's machine. Its errors may
-// have the methods that [Protocol] describes, which decide the HTTP status.
+// Terminals opens views of the terminals of agents that run on the server's machine. An error of
+// Open may have methods such as NotFound that decide the HTTP status. [Protocol] lists these
+// methods.
 type Terminals interface {
-	// Open opens a view of a task's terminal. The caller must call Run.
+	// Open opens a view of the terminal of a task's agent. The caller must call the view's method
+	// Run, which also closes the view.
 	Open(ctx context.Context, by credential.Identity, run, task string, size fleet.TerminalSize) (Terminal, error)
 }
 
-// Terminal is one client's view of a terminal.
+// Terminal is one client's view of the terminal of a task's agent. Several clients can view the
+// same terminal at the same time.
 type Terminal interface {
 	// Run shows the terminal until the task has ended or ctx ends. It returns nil if the task has
-	// ended. It calls output with each piece of output to show, and state after each change of the
-	// view's state. It never makes two of these calls at the same time.
+	// ended. It calls the function output with each piece of the terminal's output, and the
+	// function state after each change of the view's state. It never makes two of these calls at
+	// the same time.
 	Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error
 	Resize(fleet.TerminalSize)
-	// TakeKeyboard gives the keyboard to this view. Another view that has the keyboard loses it.
+	// TakeKeyboard lets this view type in the terminal. Only one view at a time may type: a view
+	// that could type before can then only watch.
 	TakeKeyboard()
 	ReleaseKeyboard()
-	// Type sends keys to the terminal. It drops them if the view does not have the keyboard.
+	// Type sends keys to the terminal. If the view may not type at the moment, Type drops the keys.
 	Type(keys []byte)
 }
 
-// terminalHandlers answers the requests for terminals.
+// terminalHandlers answers the requests to view the terminals of agents.
 type terminalHandlers struct {
 	terminals Terminals
 	live      *liveConnections
@@ -80,7 +85,7 @@ func (e *closeError) Error() string { return e.reason }
 // terminalMessage is a text message that a client sends.
 type terminalMessage struct {
 	Type  string `json:"type"`  // "resize", "keyboard" or "shown"
-	Take  bool   `json:"take"`  // for "keyboard": true takes the keyboard, false gives it back
+	Take  bool   `json:"take"`  // for "keyboard": true asks for the right to type, false gives it back
 	Bytes int    `json:"bytes"` // for "shown": number of bytes shown since the last message of this type
 	fleet.TerminalSize
 }
@@ -91,10 +96,10 @@ type stateMessage struct {
 	fleet.TerminalState
 }
 
-// terminal serves a terminal over a WebSocket. It returns when the task has ended, the client
-// disconnects, is too slow or loses its permission, or the server stops. It sends errors of the
-// terminal over the WebSocket, because a page in a browser cannot read the HTTP response of a
-// failed WebSocket handshake.
+// terminal serves the terminal of a task's agent over a WebSocket. It returns when the task has
+// ended, when the client disconnects, is too slow or loses its permission, or when the server
+// stops. It opens the WebSocket before the terminal, and sends errors of the terminal over the
+// WebSocket: a page in a browser cannot read the HTTP response of a failed WebSocket handshake.
 func (h *terminalHandlers) terminal(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -154,8 +159,8 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	// Stop reading only after close. Canceling a read closes the connection, and close must first
-	// tell the client the reason.
+	// Call stopReading only after s.close: stopReading cancels a read, which closes the connection,
+	// but s.close must first tell the client the reason.
 	stopReading()
 	helpers.Wait()
 }
@@ -303,14 +308,14 @@ func (s *terminalSocket) handleMessage(data []byte) error {
 	return nil
 }
 
-// takeKeyboard gives the keyboard to the client and logs that. It returns an error if the client
-// may not type.
+// takeKeyboard gives the client the right to type in the terminal, and logs this. It returns an
+// error if the client's role or the way it sent its token does not permit typing.
 func (s *terminalSocket) takeKeyboard() error {
 	by := s.c.by
 	if !operate.permits(by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not type in a terminal", by.Role))
 	}
-	// A client whose token is in the URL may only watch.
+	// A client that sends its token in the URL may watch the terminal, but not type in it.
 	if s.c.how == query {
 		return refuse(http.StatusForbidden, "forbidden", "a token in the URL permits watching only: send it as Authorization: Bearer TOKEN")
 	}

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// tokenShown is a token as clients see it, without its hash. Secret is only set in the answer to
-// the request that creates the token.
+// tokenShown is an access token as responses show it: without the stored hash. Secret, the text of
+// the token, is only set in the response to the request that creates the token.
 type tokenShown struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`

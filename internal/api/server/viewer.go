@@ -13,10 +13,11 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// Viewer implements the requests of the workflow viewer. The parameter project is the path or the
-// name of a project. If it is empty, most methods use the active project. AddEvent, AddItem,
-// ChangeItem and DropItem return an error if it is empty and there are several projects. Activate
-// always returns an error if it is empty.
+// Viewer implements the requests of the workflow viewer, a web page that shows the spec, the builds
+// and the inbox of projects. The parameter project is the path or the name of a project. If project
+// is empty, most methods use the active project. These methods do not: AddEvent, AddItem,
+// ChangeItem and DropItem return an error if there are several projects, Activate always returns an
+// error, and Priority returns an empty result.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -30,12 +31,12 @@ type Viewer interface {
 	Dashboard(ctx context.Context) (viewers.Dashboard, error)
 	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
 	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
-	// Similarity returns the pairs of sections that are similar. least is the minimum similarity, a
-	// number from 0 to 1.
+	// Similarity returns the pairs of sections of the project's spec that use similar words. The
+	// parameter least is the minimum similarity of a pair, a number from 0 to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority returns the order in which the user wants to work on the parts of a project. If
-	// project is empty, the result is empty too.
+	// Priority returns the priorities that the project's config file contains, as JSON. If project
+	// is empty, the result is an empty JSON object.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
 	// Text returns a Markdown document of a project. name is spec.md, changelog.md or lessons.md.
 	Text(ctx context.Context, project, name string) ([]byte, error)
@@ -51,7 +52,8 @@ type Viewer interface {
 	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
 
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
-	// FollowAll is like Follow, and also follows the team, the sessions and the view of the build.
+	// FollowAll is like Follow, but the client also gets the changes of the project's team, of its
+	// sessions and of the view of its build.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
 	// Listed returns a channel that is closed when this viewer registers or activates a project.
 	Listed() <-chan struct{}
@@ -125,8 +127,8 @@ func (h *viewerHandlers) routes() []route {
 	}
 }
 
-// respondForProject calls ask with the project in the query of the request, and sends the result to
-// the client as JSON.
+// respondForProject calls the function ask with the project that the query of the request names,
+// and sends the result to the client as JSON.
 func respondForProject[T any](c *request, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
@@ -185,8 +187,8 @@ func (h *viewerHandlers) diagrams(c *request) error { return respondForProject(c
 
 func (h *viewerHandlers) priority(c *request) error { return respondForProject(c, h.viewer.Priority) }
 
-// defaultThreshold is the minimum similarity of the pairs of sections in a response. It is used if
-// the request has no parameter threshold.
+// defaultThreshold is the minimum similarity of two sections of a spec, from 0 to 1, that is used
+// if a request for similar sections has no parameter threshold.
 const defaultThreshold = 0.25
 
 func (h *viewerHandlers) sectionSimilarity(c *request) error {
@@ -231,7 +233,8 @@ func (h *viewerHandlers) memory(c *request) error {
 	return nil
 }
 
-// buildLog sends the events in the feed of a project as a file to download.
+// buildLog sends a project's event feed, which lists what happened in its builds, as a file to
+// download.
 func (h *viewerHandlers) buildLog(c *request) error {
 	return respondForProject(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := h.viewer.BuildLog(ctx, project)

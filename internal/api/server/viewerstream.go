@@ -9,8 +9,10 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that follows all documents of a project over server-sent events. A
-// WebSocket client, in contrast, follows only the workflow documents, and can send messages itself.
+// documentClient is a client that gets the changes of all documents of a project as server-sent
+// events. These are the documents of the workflow, of the team and of the sessions. A WebSocket
+// client, in contrast, gets only the changes of the workflow documents, and can send messages
+// itself.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections
@@ -45,7 +47,7 @@ func (h *viewerHandlers) documentStream(c *request) error {
 }
 
 // follow sends messages to the client. It returns when the client disconnects, is too slow or loses
-// its permission, or when the server stops.
+// its permission. It also returns when the server stops.
 func (d *documentClient) follow(ctx context.Context) error {
 	listed := d.viewer.Listed()
 	if err := d.sendFirst(ctx); err != nil {
@@ -86,8 +88,9 @@ func (d *documentClient) follow(ctx context.Context) error {
 	}
 }
 
-// sendFirst sends the first messages of a new connection: the list of projects, the stored messages
-// of the project, and the last message about each document except the spec.
+// sendFirst sends the first messages of a new connection: the list of projects, one message that
+// contains the stored messages of the project, and the last message about each document except the
+// spec.
 func (d *documentClient) sendFirst(ctx context.Context) error {
 	if err := d.sendProjects(ctx); err != nil {
 		return err

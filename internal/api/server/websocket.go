@@ -35,8 +35,8 @@ func (s *sockets) enter() bool {
 	return !s.ended
 }
 
-// wait makes enter refuse new WebSockets. It returns when all open WebSockets are closed or ctx
-// ends.
+// wait first makes the method enter refuse new WebSockets. It then waits until all open WebSockets
+// are closed or ctx ends.
 func (s *sockets) wait(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true
@@ -79,8 +79,8 @@ type closeReason struct {
 	reason string
 }
 
-// socket serves a WebSocket until the client disconnects, is too slow or loses its permission, or
-// the server stops.
+// socket serves a WebSocket until the server stops, or until the client disconnects, is too slow or
+// loses its permission.
 func (h *viewerHandlers) socket(c *request) error {
 	if err := c.checkSocket(); err != nil {
 		return err
@@ -180,8 +180,8 @@ func (s *socket) keepAlive(ctx context.Context) {
 			s.closing <- closeReason{websocket.StatusPolicyViolation, "the token was revoked"}
 			return
 		}
-		// Allow twice the time limit of a message: the client answers a ping only after it has
-		// received all earlier messages.
+		// Give the client twice the time that it has for other messages: it answers a ping only
+		// after it has received all earlier messages.
 		limit, cancel := context.WithTimeout(ctx, 2*s.live.send)
 		err := s.conn.Ping(limit)
 		cancel()

@@ -11,9 +11,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildStatus contains the members of the workflow state that describe a build, unchanged. If the
-// state does not have a member, its field is null. CompletedSteps and BuildEvents are empty lists
-// instead.
+// BuildStatus contains the members of a project's workflow state, a JSON document, that describe
+// the build. The values are unchanged. If the document lacks a member, its field is null here, but
+// the fields CompletedSteps and BuildEvents are then empty lists.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`
@@ -33,7 +33,8 @@ type BuildStatus struct {
 	Mission docview.BuildPicture `json:"mission"`
 }
 
-// workflowService answers the requests about the builds, event feeds and inboxes of projects.
+// workflowService answers the requests about the builds and the event feeds of projects, and about
+// their inboxes, which contain ideas of the user.
 type workflowService struct {
 	projects *projectList
 	specs    *specReader
@@ -78,26 +79,28 @@ func raw(v jsontree.Value) json.RawMessage {
 
 func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// BuildLog contains the events in the feed of a project, for download.
+// BuildLog is a project's event feed, which lists what happened in its builds, in the form in which
+// users download it.
 type BuildLog struct {
 	Project    string    `json:"project"`
 	ExportedAt time.Time `json:"exportedAt"`
 	EventCount int       `json:"eventCount"`
-	// Archived is the number of older events that were moved to archive files. Events does not
-	// contain them.
+	// Archived is the number of older events that were moved to archive files. The field Events
+	// does not contain them.
 	Archived int64         `json:"archived"`
 	Events   []LoggedEvent `json:"events"`
 }
 
-// LoggedEvent is an event in a BuildLog. It has the members of the message with which followers got
-// the event, except the sequence number.
+// LoggedEvent is an event in a BuildLog. It has the same members as the message about this event
+// that clients got when it was added, but not the sequence number.
 type LoggedEvent struct {
 	Type    string          `json:"type"`
 	Event   json.RawMessage `json:"event"`
 	Project string          `json:"_project"`
 }
 
-// BuildLog returns the events in the feed of a project, without those in the archive.
+// BuildLog returns a project's event feed. It leaves out older events that were moved to the
+// archive.
 func (v *workflowService) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

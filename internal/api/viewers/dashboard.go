@@ -35,8 +35,9 @@ type Card struct {
 	LastActivity    time.Time      `json:"lastActivity,omitzero"`
 }
 
-// CardReadiness counts sections of a project's spec: those that are ready, all that have a
-// readiness level, and the sections of each level.
+// CardReadiness counts the sections of a project's spec by their level of readiness. Summary has
+// the number of sections of each level, Total the number of all sections that have a level, and
+// Ready the number of sections whose level means that they are ready.
 type CardReadiness struct {
 	Ready   int            `json:"ready"`
 	Total   int            `json:"total"`

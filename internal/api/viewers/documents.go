@@ -32,7 +32,8 @@ type documentReader struct {
 	host     host.Host
 }
 
-// Team returns the view of a project's team, with the id of the run that wrote its documents.
+// Team returns what the viewer shows about the team of agents that works on a project, with the id
+// of the run that wrote the team's documents.
 func (v *documentReader) Team(ctx context.Context, ref string) (docview.TeamPicture, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -66,7 +67,8 @@ func (v *documentReader) Session(ctx context.Context, ref, id string) (docview.S
 	return p, nil
 }
 
-// SessionLog returns the end of the log of an agent in a session: at most the last tail bytes.
+// SessionLog returns the end of the log of an agent in a session. The parameter tail is the maximum
+// number of bytes.
 func (v *documentReader) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

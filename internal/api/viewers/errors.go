@@ -38,7 +38,8 @@ func (e *Error) Invalid() bool { return e.kind == invalid }
 
 // clientError converts an error from reading or writing a document to the error for the client. An
 // error about an argument becomes an [*Error] of the kind invalid. An error about the content of a
-// document becomes a conflict. Other errors, such as those of the disk, stay unchanged.
+// document becomes one of the kind conflict. Other errors, such as those of the disk, stay
+// unchanged.
 func clientError(err error) error {
 	if a, ok := errors.AsType[*workflow.ArgumentError](err); ok {
 		return refuse(invalid, "invalid_request", "%s", a.Error())

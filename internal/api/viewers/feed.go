@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is the maximum number of events that are compared with those of the previous read. If a
-// feed has more events, the oldest are ignored. A feed that only gaffer writes has about 100 events
-// at most.
+// maxFeed is the maximum number of events of an event feed, the list of events in the workflow
+// state, that are compared with those of the previous read. If a feed has more events, the oldest
+// are ignored. A feed that only gaffer writes has about 100 events at most.
 const maxFeed = 1000
 
 // feed describes the event feed in the workflow state, as it was at one read.
@@ -19,12 +19,13 @@ type feed struct {
 	truncated bool     // the feed had more than maxFeed events, so digests lacks the oldest
 }
 
-// digest is a hash of an event. Feeds are compared by digests, because events may be long.
+// digest is a hash of an event. To compare two feeds, their digests are compared, because events
+// may be long.
 type digest [sha256.Size]byte
 
 func digestOf(event []byte) digest { return sha256.Sum256([]byte(normalized(event))) }
 
-// feedOf returns the feed in a workflow state, and the events as raw JSON.
+// feedOf returns the event feed in a workflow state, and the feed's events as raw JSON.
 func feedOf(state jsontree.Value) (feed, [][]byte) {
 	events := itemsOfKind(state.Get("buildEvents"), jsontree.Object)
 	var f feed
@@ -38,12 +39,15 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// newEvents returns the indexes of the events in f that the feed old does not have. New events are
-// added at the end of a feed, and the oldest events are moved to the archive. So f normally begins
-// with the last events of old. newEvents first computes from f.archived and old.archived how many
-// events of old were removed. This number is wrong if another program has removed events without
-// counting them. Then newEvents looks for the longest suffix of old with which f begins. If there
-// is none, it calls newContents.
+// newEvents returns the indexes of the events in f that are not in old, an earlier version of the
+// same feed. Programs add new events at the end of a feed, and move the oldest events to an
+// archive. So f normally begins with the last events of old, and all events after these are new.
+// newEvents finds out in these steps with how many events of old f begins:
+//  1. The difference between f.archived and old.archived is the number of events that were moved to
+//     the archive. If f begins with the other events of old, all events after these are new.
+//  2. In all other cases newEvents looks for the longest suffix of old with which f begins. For
+//     example, another program may have removed events without counting them.
+//  3. If there is no such suffix, newEvents calls newContents.
 func (f feed) newEvents(old feed) []int {
 	if left := f.archived - old.archived; !f.truncated && !old.truncated && left >= 0 && left <= int64(len(old.digests)) {
 		if kept := old.digests[left:]; hasPrefix(f.digests, kept) {
@@ -59,9 +63,9 @@ func (f feed) newEvents(old feed) []int {
 }
 
 // skipped returns which events were added to the feed after old was read, and were archived before
-// f was read. Neither feed contains these events. They have the sequence numbers from first to
-// end-1, where 0 is the project's first event. If first is not below end, there are no such events.
-// skipped returns at most the last maxFeed of these events.
+// f was read. Neither old nor f contains these events. They have the sequence numbers from first to
+// end-1, where 0 is the project's first event. If there are no such events, first is not below end.
+// If there are more than maxFeed, skipped returns only the last maxFeed of them.
 func (f feed) skipped(old feed) (first, end int64) {
 	if old.truncated || old.archived > f.archived {
 		return 0, 0
@@ -80,9 +84,10 @@ func (f feed) indexesFrom(first int) (places []int) {
 	return places
 }
 
-// newContents returns the indexes of the events in f that do not occur in the feed old, or occur
-// there less often. newEvents uses it if f does not begin with the last events of old. For example,
-// another program may have removed or changed events.
+// newContents returns the indexes of the events in f that do not occur in old, an earlier version
+// of the same feed. If an event occurs in both, but more often in f, newContents returns the
+// indexes of the last, additional occurrences. newEvents calls it if f does not begin with the last
+// events of old, for example because another program has removed or changed events.
 func (f feed) newContents(old feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range old.digests {

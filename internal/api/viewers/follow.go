@@ -17,7 +17,7 @@ var ErrClosed = errors.New("the viewer is closed")
 // following.
 type Follower struct {
 	live         *liveProject
-	allDocuments bool // the follower gets messages about all documents, not only the workflow's
+	allDocuments bool // true if the follower gets messages about all documents, and not only about those of the workflow
 }
 
 // watches watches the documents of projects that have followers.
@@ -27,7 +27,7 @@ type watches struct {
 	host     host.Host
 	notice   func(text string)
 
-	mu      sync.Mutex // held while a watch starts, so that no watch starts after Close
+	mu      sync.Mutex // locked while a watch starts, so that no watch starts after Close
 	closed  bool
 	running sync.WaitGroup
 }
@@ -71,7 +71,8 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	// Wait for the first check of the spec, so that changes after this check are noticed.
+	// Wait until the spec was checked for the first time: only changes after this check are
+	// noticed.
 	case <-ready:
 	case <-ctx.Done():
 	}
@@ -132,9 +133,9 @@ func (f *Follower) After(seq int64) Reading {
 
 // History returns one message that contains all stored messages with sequence numbers above cursor.
 // It leaves out messages that only followers of all documents get. latest is the sequence number of
-// the project's last message. A client that has no messages yet passes 0 as cursor. Otherwise, if
-// messages after cursor were dropped, or if cursor is above latest, the result contains all stored
-// messages and is marked as truncated.
+// the project's last message. A client that has no messages yet passes 0 as cursor. If cursor is
+// above latest, or if cursor is not 0 and messages after it were dropped, the result contains all
+// stored messages and is marked as truncated.
 func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()

@@ -10,7 +10,8 @@ import (
 
 const maxContent = 64 << 10 // maximum length of an idea, in bytes
 
-// Inbox returns the items of a project's inbox as they are in the file.
+// Inbox returns the items of a project's inbox, which are ideas of the user, as they are in the
+// inbox file.
 func (v *workflowService) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {
@@ -40,14 +41,16 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 	return raw(item.Raw), clientError(err)
 }
 
-// ItemChange is a request to change the status of an inbox item.
+// ItemChange is a request to change the status of an item of a project's inbox. An item is an idea
+// of the user.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
 	ConsumedBy string `json:"consumedBy"` // what has used the idea; only with status processed
-	Error      string `json:"error"`      // why the item could not be processed; only with status error
+	Error      string `json:"error"`      // why the idea could not be processed; only with status error
 }
 
-// ChangeItem changes the status of an item in a project's inbox, and returns the changed item.
+// ChangeItem changes the status of an item in a project's inbox, which is an idea of the user, and
+// returns the changed item.
 func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
@@ -71,7 +74,7 @@ func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c Item
 	return raw(item.Raw), clientError(err)
 }
 
-// DropItem removes an item from a project's inbox.
+// DropItem removes an item, which is an idea of the user, from a project's inbox.
 func (v *workflowService) DropItem(ctx context.Context, ref, id string) error {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {

@@ -18,10 +18,11 @@ const (
 	maxBytes  = 2 * maxMessage // maximum total size of the kept events in bytes
 )
 
-// liveProject is a project with its recent messages. It keeps the last message about each document,
-// and the last events, up to maxEvents. A message about a document contains the whole document,
-// except if it is about a long spec. Followers read the messages at their own pace, so a slow
-// follower does not delay others.
+// liveProject is a project with the recent messages for its followers, which are clients that watch
+// the project. It keeps the last message about each document, and the messages about the last
+// events, up to maxEvents. A message about a document contains the whole document, except if it is
+// about a long spec. Followers read the messages at their own pace, so a slow follower does not
+// delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store
@@ -32,12 +33,12 @@ type liveProject struct {
 	droppedUpTo int64              // events up to this sequence number may have been dropped
 	latest      map[string]message // last message about each document, by the type of the message
 	events      []message
-	size        int           // total length of events in bytes
+	size        int           // total length of the messages in the field events, in bytes
 	changed     chan struct{} // closed and replaced when a message is stored
 
 	followers int
-	// watch is the number of watches that were started so far. Only results of the last one are
-	// used.
+	// watch is the number of watches that were started so far. It is also the number of the newest
+	// watch. Results of older watches are ignored.
 	watch int
 	stop  context.CancelFunc // ends the watch; nil if no watch is running
 	ready chan struct{}      // closed when the watch has checked the spec for the first time
@@ -58,7 +59,7 @@ type message struct {
 type lastContents struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
-	stateRead          bool // the state was read at least once
+	stateRead          bool // the workflow state was read at least once
 	specRead           bool // the spec was read, or found missing, at least once
 }
 
@@ -122,9 +123,9 @@ func (l *liveProject) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// updateState adds a message with the workflow state if the state has changed, and a message for
-// each new event in the state. At the first read, no event counts as new. Events that were both
-// added and archived since the last read are read from the archive.
+// updateState adds a message with the workflow state if the state has changed since the last read,
+// and a message for each new event in the state. At the first read, no event counts as new. Events
+// that were both added and moved to the archive since the last read are read from the archive.
 func (l *liveProject) updateState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,17 +8,18 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The types of messages that every follower gets.
+// The types of messages that every follower gets. A follower is a client that watches a project.
 const (
 	ProjectsUpdate = "projects-update" // the projects that are registered, and which one is active
 	EventHistory   = "event-history"   // the stored messages, for a client that connects or asks for them
 	ViewerState    = "viewer-state"    // the workflow state has changed
-	BuildEvent     = "build-event"     // an event was added to the feed
+	BuildEvent     = "build-event"     // an event was added to the project's event feed
 	InboxUpdate    = "inbox-update"    // the inbox has changed
 	SpecUpdate     = "spec-update"     // the spec has changed
 )
 
-// The types of messages that only followers of all documents get.
+// The types of messages that a client gets only if it follows all documents of a project, and not
+// if it follows only the workflow documents.
 const (
 	TeamUpdate     = "team-update"     // a document of the project's team has changed
 	SessionsUpdate = "sessions-update" // a session was added, removed or changed
@@ -101,7 +102,7 @@ func array[T ~[]byte](items []T) []byte {
 	return b.Bytes()
 }
 
-// itemsOfKind returns the items of a JSON array that are of the given kind, as raw JSON.
+// itemsOfKind returns the elements of a JSON array that have the given kind, as raw JSON.
 func itemsOfKind(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	var list [][]byte
 	for _, item := range v.Items() {

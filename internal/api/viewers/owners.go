@@ -37,8 +37,9 @@ type runOwners struct {
 	quietUntil time.Time // until this time, errors are not logged
 }
 
-// withTeamRun returns the view of a team with its project and its run added. session is the id of
-// the team's session; if it is empty, no run is added.
+// withTeamRun returns p, the view of a team, after adding the project's name and path and the id of
+// the run that the team works on. session is the id of the team's session. If it is empty, no run
+// is added.
 func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
 	if v.finder != nil && session != "" {
@@ -54,8 +55,9 @@ func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.T
 	return p
 }
 
-// logError logs that the run of a document could not be found. The document is then shown without
-// its run. It logs at most once per minute, because there may be several queries per second.
+// logError logs that the run that wrote a document could not be found. The viewer then shows the
+// document without the run. logError logs at most once per minute, because there may be several
+// queries per second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -134,8 +136,8 @@ const (
 	cacheTimeUnknown = 2 * time.Second
 )
 
-// sessions returns the ids of the runs of sessions, by session id. It calls find for the sessions
-// that are not cached.
+// sessions returns the ids of the runs that wrote the documents of sessions, by session id. It
+// calls the function find for the sessions that are not cached.
 func (o *owners) sessions(ids []string, now time.Time, find func(ids []string) (map[string]string, error)) map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,7 +167,8 @@ func (o *owners) sessions(ids []string, now time.Time, find func(ids []string) (
 	return found
 }
 
-// team returns the id of the run of a team's session. It calls find if the id is not cached.
+// team returns the id of the run that a team's session belongs to. It calls the function find if
+// the id is not cached.
 func (o *owners) team(session string, now time.Time, find func() (string, error)) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

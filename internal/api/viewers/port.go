@@ -29,8 +29,9 @@ func PortFile(home string) string { return filepath.Join(home, folder, "viewer.p
 // pidFile is the name of a file beside the port file. It contains only the viewer's process id.
 const pidFile = "viewer.pid"
 
-// WritePortFile writes the port file and viewer.pid. It replaces existing files. remove deletes the
-// two files. It does not delete a file that another process has changed meanwhile.
+// WritePortFile writes the port file and viewer.pid. It replaces existing files. The returned
+// function remove deletes the two files, but does not delete a file that another process has
+// changed meanwhile.
 func WritePortFile(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {

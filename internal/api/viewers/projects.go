@@ -39,8 +39,9 @@ type Entry struct {
 type Registry interface {
 	// Get returns all entries. If no project is registered, the list is empty.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces the stored entries with the result of change. If another process has changed the
-	// stored entries meanwhile, Put calls change again with the new ones.
+	// Put replaces the stored entries with those that the function change returns for them. If
+	// another process has changed the stored entries meanwhile, Put calls change again with the new
+	// entries.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
 
@@ -70,8 +71,8 @@ type projectList struct {
 }
 
 // live returns the liveProject of the project with this root, and creates it at the first call.
-// Each project has only one liveProject, so that one store gets all concurrent changes of a
-// document and writes them in one batch.
+// There is only one liveProject per project, because it contains the store that writes the
+// project's documents: a single store can write concurrent changes of a document in one batch.
 func (v *projectList) live(root string) (*liveProject, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -102,7 +103,7 @@ func (v *projectList) find(ctx context.Context, ref string) (*liveProject, error
 
 // Projects lists the projects whose folders exist, in the order of registration. If the server's
 // own project is not registered, it comes first. The active project is the one that is marked as
-// active in the registry. If it is not in the list, the first project is active.
+// active in the registry. If the registry marks no project in the list, the first one is active.
 func (v *projectList) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -230,9 +231,9 @@ func exists(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// missingFolders reports for each registered project whether its folder is missing, by path. Do not
-// call it while the registry is being changed: a disk may be slow, and other writers would have to
-// wait.
+// missingFolders returns a map from the path of each registered project to true if the project's
+// folder is missing. Do not call it inside the function that [Registry.Put] calls: a disk may be
+// slow, and other writers of the registry would have to wait.
 func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {
@@ -252,11 +253,11 @@ func (v *projectList) Listed() <-chan struct{} {
 	return v.listed
 }
 
-// withActive returns a copy of all in which e is the only active entry. e replaces the entry with
-// the same path. If there is none, e is appended. In other entries, withActive clears the field As
-// if it is equal to the path or to the field As of e. If the list is full, withActive deletes the
-// least recently used entries whose folders are missing. It returns an error if there are none.
-// gone[path] is true if the folder at path is missing.
+// withActive returns a copy of the list all that contains e and in which e is the only active
+// entry. If all has an entry with the same path, e replaces it. If not, e is appended. If the list
+// is full before e is appended, withActive deletes the least recently used entry whose folder is
+// missing, and returns an error if no folder is missing. gone[path] is true if the folder at path
+// is missing. In other entries, withActive clears the field As if it is equal to e.Path or e.As.
 func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
@@ -279,8 +280,8 @@ func withActive(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	return append(list, e), nil
 }
 
-// oldest returns the index of the least recently used entry whose path has the value true in paths,
-// or -1 if there is no such entry.
+// oldest returns the index of the least recently used entry e in list for which paths[e.Path] is
+// true, or -1 if there is no such entry.
 func oldest(list []Entry, paths map[string]bool) int {
 	found := -1
 	for i, e := range list {

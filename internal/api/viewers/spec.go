@@ -54,7 +54,8 @@ func (v *specReader) Text(ctx context.Context, ref, name string) ([]byte, error)
 }
 
 // document reads a file in the workflow folder of a project. found is false if the file does not
-// exist. A link is an error, because its target may be outside the project.
+// exist. If the file is a symbolic link, document returns an error, because the target may be
+// outside the project.
 func (v *specReader) document(l *liveProject, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
@@ -123,7 +124,8 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 	return list, nil
 }
 
-// maxClaims is the maximum number of claims that are returned for a section.
+// maxClaims is the maximum number of claims, which are short bold texts, that are returned for a
+// section of a spec.
 const maxClaims = 200
 
 // specWithReadiness returns the spec of a project, and a function that returns the readiness of a
@@ -149,7 +151,8 @@ func (v *specReader) specWithReadiness(ctx context.Context, ref string) (text sp
 	return text, func(s spec.Section) string { return cmp.Or(words[s.Alias], "unknown") }, nil
 }
 
-// Readiness lists how ready each section of a project's spec is, with a count per level.
+// Readiness contains how ready each section of a project's spec is, and the number of sections with
+// each level of readiness.
 type Readiness struct {
 	Summary  map[string]int     `json:"summary"`
 	Sections []SectionReadiness `json:"sections"`
@@ -164,8 +167,8 @@ type SectionReadiness struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Readiness returns how ready each section is. If the workflow state has no section with a level of
-// readiness, it takes the levels from the spec.
+// Readiness returns how ready each section of a project's spec is. It takes the levels of readiness
+// from the workflow state. If the state contains no levels, it takes them from the spec itself.
 func (v *specReader) Readiness(ctx context.Context, ref string) (Readiness, error) {
 	l, err := v.projects.find(ctx, ref)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Scenarios are the scenarios of a project, in the order of their file.
+// Scenarios are the scenarios of a project, in the order of the scenarios file. A scenario
+// describes in the form "given, when, then" what the finished program does.
 type Scenarios struct {
 	Scenarios []spec.Scenario `json:"scenarios"`
 }
@@ -43,7 +44,7 @@ type MapSection struct {
 }
 
 // MapEdge links two sections, given by their aliases. Its type is cross-ref if one section mentions
-// the other, and scenario-overlap if a scenario validates both.
+// the other, and scenario-overlap if both are listed as validated by the same scenario.
 type MapEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -100,8 +101,8 @@ type Similarity struct {
 	Pairs []spec.Pair `json:"pairs"`
 }
 
-// Similarity returns the pairs of sections that are similar. least is the minimum similarity, a
-// number from 0 to 1.
+// Similarity returns the pairs of sections of a project's spec that use similar words. The
+// parameter least is the minimum similarity of a pair, a number from 0 to 1.
 func (v *specReader) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
 	list := Similarity{[]spec.Pair{}}
 	l, err := v.projects.find(ctx, ref)
@@ -112,8 +113,8 @@ func (v *specReader) Similarity(ctx context.Context, ref string, least float64) 
 	return Similarity{append(list.Pairs, text.Similar(least)...)}, err
 }
 
-// Diagrams contains the diagrams of a spec, by the alias of their section and then by the type of
-// the diagram.
+// Diagrams contains the diagrams of a spec. The first key is the alias of the section that a
+// diagram shows, the second is the type of the diagram.
 type Diagrams struct {
 	Diagrams map[string]map[string]Diagram `json:"diagrams"`
 }
@@ -161,14 +162,14 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	return all, nil
 }
 
-// Priority is the order in which the user wants to work on the parts of a project, as JSON.
+// Priority contains the member priority of a project's config file, which is a JSON object.
 type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority returns the priority from a project's config, unchanged. If ref is empty, the request is
-// about the priority of all projects. The result is then empty: that priority is stored in the
-// user's home folder, which gaffer does not read.
+// Priority returns the member priority of a project's config file, unchanged. If ref is empty, the
+// request is about the priority that the user has set for all projects. The result is then empty:
+// that priority is stored in the user's home folder, which gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

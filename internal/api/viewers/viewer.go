@@ -21,7 +21,7 @@ type Options struct {
 	Home     string
 	Registry Registry // stores the list of registered projects
 	// Locate returns the name of a project and the folders of its documents. If Locate is nil, the
-	// documents are in the default folders of the protocols.
+	// documents are in the default folders in the project's root, such as .fctry.
 	Locate func(root string) (ProjectFolders, error)
 	// RunFinder finds the runs that wrote documents. If it is nil, the viewer does not show to
 	// which run a document belongs.

@@ -19,7 +19,7 @@ const (
 	opWatchSpec host.Op = "watch spec"
 	checkEvery          = 250 * time.Millisecond // interval between checks of the spec, and of the sessions
 	// timestampGrain is an upper limit for the resolution of modification times. A file that was
-	// modified more recently than this is read at each check, because another change may leave its
+	// modified less than this time ago is read at each check, because another change may leave its
 	// modification time the same.
 	timestampGrain = 2 * time.Second
 	// maxSpec is the maximum length in bytes of a spec whose text is sent. The message about a
@@ -55,8 +55,8 @@ func (l *liveProject) stopWatch() {
 	}
 }
 
-// onRead calls handle if a document could be read. If not, it logs the error. Followers then keep
-// the last message about the document.
+// onRead calls the function handle if a document could be read. If the document could not be read,
+// onRead logs the error, and followers keep the last message about the document.
 func (l *liveProject) onRead(err error, handle func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
@@ -93,11 +93,11 @@ func checkIsList(v jsontree.Value) error {
 	}
 }
 
-// watchSpec checks the spec at intervals, because statefile can only watch JSON documents. It does
-// not follow links, because their target may be outside the project. It calls checked after each
-// check and before it returns.
+// watchSpec checks the spec at intervals, because the package statefile can only watch JSON
+// documents. It does not follow symbolic links, because their targets may be outside the project.
+// It calls the function checked after each check and before it returns.
 func (v *watches) watchSpec(ctx context.Context, l *liveProject, watch int, checked func()) {
-	defer checked() // call it even if ctx ends before the first check
+	defer checked() // call checked even if ctx ends before the first check
 	var checks specChecks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, checkEvery) { // ignore the error: Sleep fails only when ctx ends
 		v.checkSpec(l, watch, &checks)
@@ -128,10 +128,13 @@ type specChecks struct {
 	last, read fs.FileInfo // file info at the last check, and at the last read of the file
 }
 
-// due reports whether the spec must be read now. The spec must have changed since the last read, or
-// have been modified so recently that a change may not be visible in info. It must also be the same
-// as at the last check, if there was one. If it differs, a program may still be writing it. due
-// stores info as that of the last check.
+// due reports whether the spec must be read now. This is so if both conditions are met:
+//  1. The spec has changed since the last read, or it was modified so recently that a further
+//     change may not be visible in info.
+//  2. The spec is unchanged since the last check, or there was no check before. If it has changed
+//     since the last check, a program may still be writing it.
+//
+// due stores info as the file info at the last check.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

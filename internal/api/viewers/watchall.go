@@ -13,16 +13,16 @@ import (
 	"gaffer/workflow"
 )
 
-// recomputeEvery is the interval at which the view of a team or a build is computed even if no file
-// has changed.
+// recomputeEvery is the interval at which the views of the team and of the build are computed again
+// even if no file has changed.
 const recomputeEvery = 5 * time.Second
 
 // allDocumentsWatch watches the team, the sessions and the build of a project for the followers of
 // all documents.
 type allDocumentsWatch struct {
 	followers int
-	// count is the number of watches that were started so far. Only results of the last one are
-	// used.
+	// count is the number of watches that were started so far. It is also the number of the newest
+	// watch. Results of older watches are ignored.
 	count    int
 	stop     context.CancelFunc           // ends the watch; nil if no watch is running
 	lastSent map[string][sha256.Size]byte // hash of the last view that was sent, by type of message
@@ -62,9 +62,9 @@ type watcher struct {
 	watch int
 }
 
-// send adds a message of the type kind. The message has a member called name with picture as its
-// value. send adds nothing if picture is the same as in the last message of this type, or if the
-// watch was stopped.
+// send adds a message of the type kind for the followers. Besides its type, the message has a
+// member whose name is the argument name and whose value is the argument picture. send adds nothing
+// if picture is the same as in the last message of this type, or if the watch was stopped.
 func (w *watcher) send(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
@@ -123,9 +123,10 @@ type watchedFile struct {
 	set  func(data []byte, err error)
 }
 
-// watchFiles reads all files and calls send. Until ctx ends, it calls send again after each change
-// of a file and every recomputeEvery. The calls without a change are needed because other data in
-// the view may change: which run a document belongs to, and whether a process works on this run.
+// watchFiles reads all files and calls the function send. Until ctx ends, it calls send again after
+// each change of a file and whenever the interval recomputeEvery has passed. The calls without a
+// change of a file are needed because other data in the view may change: which run a document
+// belongs to, and whether a process works on this run.
 func (w *watcher) watchFiles(ctx context.Context, files []watchedFile, send func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {

@@ -67,7 +67,8 @@ func newChangeFeed(s store.Store) *changeFeed {
 }
 
 // run reads changes until ctx ends. After idleLimit without any waiting worker, it stops reading
-// until a worker waits again. It reports errors of the store to notice and reads again.
+// until a worker waits again. If the store returns an error, run passes it to the function notice
+// and tries again.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.sleepIfUnused() {

@@ -130,8 +130,9 @@ func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// checkWorkerLabels returns an error if a worker has the label of another worker. The label of a
-// worker contains its name. Tasks that need this label run only on that worker.
+// checkWorkerLabels returns an error if the worker called name has the label of another worker.
+// Each worker may have a label of its own that contains the worker's name, and tasks that require
+// this label run only on that worker.
 func checkWorkerLabels(labels []string, name string) error {
 	for _, label := range labels {
 		place, ok := strings.CutPrefix(label, engine.WorkerLabel(""))
@@ -157,7 +158,8 @@ func checkClaim(c coordinator.WorkClaim, keyed bool) error {
 	return err
 }
 
-// maxAccounts is the maximum number of accounts in a worker's claim.
+// maxAccounts is the maximum number of accounts of agent programs that a worker may list when it
+// claims a task.
 const maxAccounts = 256
 
 func checkAccounts(list []coordinator.WorkAccount) error {
@@ -224,7 +226,7 @@ func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-nam
 
 // setName gives a worker its name, or returns an error if the name is taken. Users may submit a run
 // for a worker by name, so two online workers must not have the same name. The id of a run is not
-// allowed as a name either, because the worker of a local run has the run's id.
+// allowed as a name either, because for a local run gaffer creates a worker that has the run's id.
 func setName(s *engine.Tx, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -250,8 +252,9 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 	return nil
 }
 
-// checkNameFree returns an error if name is the id of a run or the name of an online worker. has is
-// the id of the worker that got the name last. It is empty if no worker has had the name.
+// checkNameFree returns an error if name is the id of a run or the name of another online worker.
+// The parameter has is the id of the worker that got the name last. It is empty if no worker has
+// had the name.
 func checkNameFree(s *engine.Tx, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))

@@ -154,10 +154,10 @@ func beat(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) ([]coord
 	return list, nil
 }
 
-// separateHeld separates the attempts in a heartbeat. held are the attempts that the worker still
-// has. lost are the ids of the attempts that it no longer has. current is the coordinator
-// protocol's id of the task of one of the worker's running attempts. It is empty if the worker has
-// none.
+// separateHeld separates the attempts that a heartbeat lists. The result held contains the attempts
+// that still belong to the worker, and lost contains the ids of those that do not. The result
+// current is the id of the task of one of the worker's running attempts, in the form RUN.TASK. It
+// is empty if no attempt is running.
 func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) (held []engine.HeldAttempt, lost []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
@@ -173,8 +173,8 @@ func separateHeld(s *engine.Tx, by credential.Identity, b coordinator.WorkBeat) 
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
-			// Choose the attempt with the lowest id, because the order of the attempts may differ
-			// between heartbeats.
+			// Choose the running attempt with the lowest id, so that current stays the same even if
+			// the next heartbeat lists the attempts in another order.
 			shown, current = a, a.Run+"."+a.Task
 		}
 		held = append(held, heldOf(h, s.Now()))
@@ -232,8 +232,8 @@ func registerOnClaim(s *engine.Tx, w store.Worker) error {
 }
 
 // claimOf converts a worker's claim to the engine's type. It returns an error if the client's
-// access token does not permit the labels of the claim, or if one of them is the label of another
-// worker.
+// access token does not permit the labels of the claim, or if one of the labels selects another
+// worker by name.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.ExceedsLimits(why)

@@ -15,9 +15,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// rowAfterBeat returns the database row of a worker after a heartbeat. row is the stored row, whose
-// owner stays the same. current is the coordinator protocol's id of the worker's current task, or
-// empty if it has none.
+// rowAfterBeat returns the database row of a worker after a heartbeat. row is the row before the
+// heartbeat; its owner stays the same. current is the id of the worker's current task, in the form
+// RUN.TASK, or empty if the worker has none.
 func rowAfterBeat(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -43,7 +43,7 @@ func sourceOf(held []coordinator.HeldWork) string {
 	return "worker"
 }
 
-// statusOf returns the status of a worker in the coordinator protocol: idle if it has no agents,
+// statusOf returns the status of a worker in the coordinator protocol: idle if it runs no agents,
 // waiting if any of its agents waits for the user, and running otherwise.
 func statusOf(held []coordinator.HeldWork) string {
 	status := coordinator.Idle
@@ -69,8 +69,8 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.HeldAttempt {
 	return held
 }
 
-// progressOf clears the fields Said and LogFrom of p, and corrects invalid costs and numbers of
-// tokens.
+// progressOf returns p without the values of Said and LogFrom, which a worker must not set, and
+// with invalid costs and numbers of tokens corrected.
 func progressOf(p fleet.Progress) fleet.Progress {
 	p.Said, p.LogFrom, p.Spent = time.Time{}, 0, amount(p.Spent)
 	p.Context = fleet.Context{Tokens: max(p.Context.Tokens, 0), Window: max(p.Context.Window, 0)}
@@ -81,8 +81,8 @@ func progressOf(p fleet.Progress) fleet.Progress {
 // them does not overflow an int64.
 const maxSpent = 1e15
 
-// amount limits each number of a cost to the range from 0 to maxSpent, and the cached tokens to the
-// input tokens, because a worker may report wrong values.
+// amount limits each number of a to the range from 0 to maxSpent, because a worker may report wrong
+// values. It also limits the number of cached tokens to the number of input tokens.
 func amount(a coordinator.Amount) store.Amount {
 	bound := func(n int64) int64 { return min(max(n, 0), maxSpent) }
 	return store.Amount{
@@ -168,15 +168,16 @@ func workOf(r *engine.Tx, a store.Attempt, now time.Time) (*coordinator.Work, er
 		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
 		Account: before.Account, Fallback: before.Fallback,
 	}
-	// If a different agent takes over the task, it needs to know what the previous one has changed.
+	// If another agent worked on the previous attempt, the new agent needs to know what that agent
+	// has changed.
 	if before.Fallback != a.Fallback {
 		w.Before.Diff = before.Diff
 	}
 	return w, nil
 }
 
-// runOf returns what a worker needs to know about a run. It decodes the plan only for a run that is
-// limited to one worker, because no other run can have a workflow.
+// runOf returns what a worker needs to know about a run. It decodes the run's plan only if the run
+// is limited to one worker, because only the plan of such a run can contain a workflow.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.OnlyWorker}
 	if run.OnlyWorker == "" {

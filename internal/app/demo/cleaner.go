@@ -51,12 +51,14 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 	return k, nil
 }
 
-// End makes the cleaner end all processes of the demo and delete the demo's folder. If the cleaner
-// was started with keep, it does not delete the folder. End waits until the cleaner has ended.
+// End makes the cleaner end all processes of the demo and delete the demo's folder. If StartCleaner
+// was called with keep set to true, the cleaner does not delete the folder. End waits until the
+// cleaner process has ended.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// CleanerMain is the main function of the cleaner process. It reads from in until its end, which
-// means that the demo has ended. Then it cleans up. It returns the exit code.
+// CleanerMain is the main function of the cleaner process. It first reads from the parameter in
+// until the end of the input, which means that the demo has ended. Then it ends the demo's
+// processes and deletes the demo's folder. It returns the exit code.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // no signal may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {
@@ -74,7 +76,8 @@ func cleanUp(args []string, in io.Reader) error {
 	if info, err := os.Lstat(filepath.Join(dir, markerFile)); err != nil || !filepath.IsAbs(dir) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%q is not the folder of a demo", dir)
 	}
-	// Wait until the demo has ended, which closes the pipe. The demo writes nothing to the pipe.
+	// Wait for the end of the input: the pipe is closed when the demo has ended. The demo writes
+	// nothing to the pipe.
 	_, _ = io.Copy(io.Discard, in)
 	left, err := supervisor.SweepMarked(FolderVar, dir)
 	if err == nil && len(left) > 0 {

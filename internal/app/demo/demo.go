@@ -1,6 +1,6 @@
-// Package demo runs an example fleet: a project in a temporary folder, real gaffer processes such
-// as workers and a build, and agents that need no model. It deletes everything at the end, unless
-// the user wants to keep the folder.
+// Package demo runs an example fleet: a project in a temporary folder, real gaffer processes (such
+// as workers and a build), and agents that need no language model. It deletes everything at the
+// end, unless the user wants to keep the folder.
 package demo
 
 import (
@@ -127,7 +127,8 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 	return func(name string) string { return own[name] }
 }
 
-// environ returns the variables that Getenv knows as a list for exec.Cmd.
+// environ returns the variables of [Folder.Getenv] that have a value, each as NAME=value. The list
+// is for the field Env of exec.Cmd.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
 	for _, name := range append(inheritedVars(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", FolderVar) {

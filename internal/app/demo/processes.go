@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Processes starts and ends the worker and command processes of a demo.
+// Processes starts and ends the gaffer processes of a demo: the workers, and other commands such as
+// 'gaffer build'.
 type Processes struct {
 	folder  Folder
 	program string // path of the gaffer executable
@@ -23,8 +24,8 @@ type Processes struct {
 	ended   sync.WaitGroup
 }
 
-// NewProcesses returns a Processes for the demo in folder f. It starts no process. Problems are
-// reported through notice.
+// NewProcesses returns a Processes for the demo in folder f. It starts no process. The Processes
+// calls the function notice to report problems to the user.
 func NewProcesses(f Folder, getenv func(string) string, notice func(text string)) (*Processes, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -33,7 +34,8 @@ func NewProcesses(f Folder, getenv func(string) string, notice func(text string)
 	return &Processes{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
 }
 
-// Prepare makes the demo's project a git repository, and adds ideas to the project's inbox.
+// Prepare makes the demo's project a git repository, and adds ideas to the project's inbox, which
+// 'gaffer inbox list' prints.
 func (c *Processes) Prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)
@@ -72,9 +74,9 @@ func workerCommands() [][]string {
 	}
 }
 
-// Start starts the workers and commands of the demo. Then it waits for killAfter and kills the
-// worker laptop. If ctx ends, Start returns at once. Processes that do not end by themselves run
-// until End is called.
+// Start starts the workers and commands of the demo. Then it waits for killAfter, kills the worker
+// named laptop, and returns. If ctx ends, Start returns at once. Processes that do not end by
+// themselves run until End is called.
 func (c *Processes) Start(ctx context.Context, server string) error {
 	var dying *exec.Cmd
 	for _, w := range workerCommands() {
@@ -128,8 +130,8 @@ func (c *Processes) runCommand(ctx context.Context, argv []string) error {
 	return ctx.Err()
 }
 
-// startCommand starts gaffer with the arguments args in the background. The output goes to the log
-// file NAME.log, where NAME is the parameter name.
+// startCommand starts gaffer with the arguments args in the background. It appends the output to a
+// log file, whose name is the parameter name with the extension .log.
 func (c *Processes) startCommand(name string, args ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder.logs(), name+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

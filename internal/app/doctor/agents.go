@@ -12,9 +12,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// FindAgents looks for the programs of all agents. It does not execute a program that gaffer.yaml
-// names, because a project may name any program. It uses only the fields Names, Agents and Project
-// of opts.
+// FindAgents looks for the programs of all agents: the agents that gaffer supports and those that
+// gaffer.yaml names. It does not execute a program that gaffer.yaml names, because a project may
+// name any program there. It uses only the fields Names, Agents and Project of opts.
 func FindAgents(ctx context.Context, opts Options) []Agent {
 	names := agent.Names()
 	for _, name := range opts.Names {
@@ -22,7 +22,7 @@ func FindAgents(ctx context.Context, opts Options) []Agent {
 			names = append(names, name)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // the command agent has no fixed program
+	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // agent "command" has no fixed program
 	list := make([]Agent, len(names))
 	var all sync.WaitGroup
 	for i, name := range names {

@@ -1,5 +1,6 @@
 // Package doctor examines this machine for problems: missing agent programs, processes that
-// attempts have left behind, runs that no process works on, and unwritten documents.
+// attempts have left behind, runs that no process works on, and documents about runs that are not
+// written yet.
 package doctor
 
 import (
@@ -32,9 +33,9 @@ type Health struct {
 	// Sandboxes are the sandboxes for agents, the strongest first.
 	Sandboxes []Sandbox           `json:"sandboxes"`
 	Accounts  []Account           `json:"accounts"` // the user's accounts of agent programs
-	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running; each uses a slot
+	Holding   []RunningAttempt    `json:"holding"`  // attempts that are running; each uses one slot of a worker
 	Orphans   []Orphan            `json:"orphans"`  // processes that were left behind by attempts
-	Unproven  []Unproven          `json:"unproven"` // attempts that may still have running processes
+	Unproven  []Unproven          `json:"unproven"` // attempts whose supervisor has died and whose processes may still be running
 	Owed      []pending.Documents `json:"owed"`     // runs of this project with documents that are not written yet
 	// Gone are the agents that have no process, although their session document says that they are
 	// running.
@@ -120,7 +121,7 @@ type Options struct {
 	// Accounts are the user's accounts. Account.Problem is set if an account cannot be used.
 	Accounts []Account
 	// Agents returns the agents that gaffer.yaml defines, by name. If gaffer itself implements the
-	// named agent, the result also contains that agent.
+	// agent with the given name, the result also contains that agent.
 	Agents func(name string) (map[string]agent.Custom, error)
 	// ChannelAdvice returns what the user should do about notification channels that do not work.
 	ChannelAdvice func() []string
@@ -133,8 +134,8 @@ type Database struct {
 	Close func() error
 	// Runs returns the unfinished runs of all projects.
 	Runs func(ctx context.Context) ([]fleet.Run, error)
-	// Pending lists the runs of the project with documents that are not written. If write is true,
-	// Pending first tries to write these documents.
+	// Pending lists the runs of the project with documents that are not written. If the parameter
+	// write is true, Pending first tries to write these documents.
 	Pending func(ctx context.Context, write bool) ([]pending.Documents, error)
 	// NotifyAdvice returns what the user should do about notifications that were not sent.
 	NotifyAdvice func(ctx context.Context) []string
@@ -175,9 +176,9 @@ func Examine(ctx context.Context, opts Options, repair bool) (Health, error) {
 	return h, ctx.Err()
 }
 
-// examineStore adds to h what the database says about running attempts, orphaned processes and
-// unwritten documents. If repair is true, it also ends the orphaned processes and writes the
-// documents.
+// examineStore adds to h the running attempts, orphaned processes and unwritten documents that it
+// finds with the help of the database. If repair is true, it also ends the orphaned processes and
+// writes the documents.
 func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, repair bool) {
 	runs, err := db.Runs(ctx)
 	if err != nil {
@@ -207,7 +208,8 @@ func (h *Health) examineStore(ctx context.Context, db Database, now time.Time, r
 	h.Advice = append(h.Advice, db.NotifyAdvice(ctx)...)
 }
 
-// addProblem adds a text with what and err to h.Problems. If err has a hint, the text includes it.
+// addProblem adds a text to h.Problems: the parameter what, followed by the error. If the error has
+// a hint, which is advice for the user, the text includes it.
 func (h *Health) addProblem(what string, err error) {
 	text := fmt.Sprintf("%s: %v", what, err)
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
@@ -216,8 +218,8 @@ func (h *Health) addProblem(what string, err error) {
 	h.Problems = append(h.Problems, text)
 }
 
-// addRun adds the running attempts of a run to h.Holding. If no process works on the run, it also
-// adds advice.
+// addRun adds the running attempts of a run to h.Holding. If no process works on the run, addRun
+// also adds advice to h.Advice: how to continue or end the run.
 func (h *Health) addRun(run fleet.Run, now time.Time) {
 	for _, t := range run.Tasks {
 		if t.Status != fleet.Running || t.Attempt == nil {
@@ -232,9 +234,9 @@ func (h *Health) addRun(run fleet.Run, now time.Time) {
 	}
 }
 
-// findDeadAgents returns the agents of the project's sessions whose process has ended although the
-// document of the session says that they are running. It skips documents that cannot be read,
-// because 'gaffer validate' reports them.
+// findDeadAgents reads the documents of the project's sessions. It returns the agents that are
+// running according to these documents, but whose process has ended. It skips documents that cannot
+// be read, because 'gaffer validate' reports them.
 func findDeadAgents(sessions *session.Store) ([]DeadAgent, error) {
 	list := []DeadAgent{}
 	ids, err := sessions.IDs()

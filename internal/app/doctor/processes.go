@@ -16,7 +16,7 @@ import (
 
 // Unproven is an attempt whose supervisor has died, and which may still have running processes. Its
 // task is not retried until gaffer has proof that these processes have ended, or until the user
-// declares it.
+// declares that they have.
 type Unproven struct {
 	Attempt   string            `json:"attempt"`
 	Run       string            `json:"run,omitempty"`
@@ -26,15 +26,17 @@ type Unproven struct {
 	Processes []supervisor.Left `json:"processes"`
 }
 
-// attemptFolders returns the paths of the folders that contain the attempts of this machine. One
-// folder is for local runs, and one for each worker that was started with 'gaffer worker'.
+// attemptFolders returns the paths of the folders in which gaffer keeps the data of attempts on
+// this machine: one folder for each worker that was started with 'gaffer worker', and one for all
+// runs that only this machine executes.
 func attemptFolders(state string) []string {
 	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // ignore the error: the only error would be an invalid pattern
 	return append(homes, filepath.Join(state, "attempts"))
 }
 
-// findOrphans returns the running processes of attempts that have ended. It skips attempts that are
-// not in this database, because they may belong to another database and still be running.
+// findOrphans returns the running processes of attempts that have ended according to the database.
+// It skips attempts that are not in the database, because they may belong to another database and
+// still be running.
 func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	orphans := []Orphan{}
 	processes, err := supervisor.ListMarked()
@@ -59,8 +61,8 @@ func findOrphans(ctx context.Context, db store.Store) ([]Orphan, error) {
 	return orphans, err
 }
 
-// endOrphans ends the processes in h.Orphans and empties that list. It returns an error, and leaves
-// the list unchanged, as soon as a process cannot be ended.
+// endOrphans ends the processes in h.Orphans and empties that list. If a process cannot be ended,
+// endOrphans stops, returns an error and leaves the list unchanged.
 func (h *Health) endOrphans() error {
 	for _, o := range h.Orphans {
 		left, err := supervisor.Sweep(o.Attempt)
@@ -75,11 +77,11 @@ func (h *Health) endOrphans() error {
 	return nil
 }
 
-// findLeftBehind looks for attempts whose supervisors have died. It adds processes of these
-// attempts to h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to
-// h.Unproven. If repair is true, it first ends the processes that certainly belong to these
-// attempts. db is nil if there is no database, or if it cannot be opened. Then the results do not
-// name runs and tasks.
+// findLeftBehind looks for attempts whose supervisors have died. If repair is true, it first ends
+// the processes that certainly belong to these attempts. Then it adds the remaining processes to
+// h.Orphans. If it is unknown whether an attempt has processes, it adds the attempt to h.Unproven.
+// db is nil if there is no database, or if it cannot be opened. In both cases the new entries have
+// no run and no task.
 func (h *Health) findLeftBehind(ctx context.Context, db store.Store, state string, repair bool) {
 	if repair {
 		if err := endLeftBehind(state); err != nil {

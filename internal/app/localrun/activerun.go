@@ -17,9 +17,10 @@ import (
 )
 
 // flush brings the run's documents up to date with the latest event. It returns an error if
-// documents could not be written; a later call can write them. Some run records can never be
-// written, for example because a file of another program has the record's name. This is not an
-// error of flush, because the recorder has already reported it to the user.
+// documents could not be written; a later call can write them. The documents include a record of
+// each attempt, and some records can never be written, for example because another program's file
+// has the record's name. For these flush returns no error, because the recorder has already
+// reported them to the user.
 func (s *activeRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !errors.As(err, new(*recorder.RefusedError)) {
@@ -72,12 +73,12 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 	return s.watch(ctx)
 }
 
-// reportEvery is how often a process reports ended tasks to their sources, such as an issue
-// tracker.
+// reportEvery is how often a process reports ended tasks to the sources that they come from, such
+// as an issue tracker.
 const reportEvery = 5 * time.Second
 
-// reportsItems reports whether this process must tell the sources of the run's tasks, such as an
-// issue tracker, how the tasks have ended.
+// reportsItems reports whether tasks of the run come from a source, such as an issue tracker, that
+// this process must tell how the tasks have ended.
 func (s *activeRun) reportsItems() bool {
 	return s.opts.Report != nil && bytes.Contains(s.run.Plan, []byte(`"Report":`)) // JSON name of plan.SourceItem.Report
 }

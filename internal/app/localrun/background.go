@@ -34,8 +34,8 @@ type BackgroundOptions struct {
 	Query    *runquery.Querier
 	Locks    runlock.Locks
 	State    string   // path of gaffer's state folder on this machine
-	Project  string   // root folder of the project, for runs that are stored without one
-	Shared   bool     // other machines may use the same database
+	Project  string   // root folder of the project, for runs whose database row names no project
+	Shared   bool     // whether other machines may use the same database
 	Settings []string // settings from this command's flags, each as NAME=TEXT
 	Getenv   func(string) string
 	// Agent names the agent that started this process, for example "agent claude". It is empty if a
@@ -135,8 +135,9 @@ func (b *Background) Start(ctx context.Context, run string) (BackgroundProcess, 
 	}
 }
 
-// lastError returns the first error message that gaffer wrote to log after offset. If there is
-// none, it returns the last line that is not empty. It reads only the end of a long log.
+// lastError returns the first error message that gaffer wrote to the log file after the byte
+// offset. If gaffer wrote no error message, it returns the last line that is not empty. It reads
+// only the end of a long log.
 func lastError(log *os.File, offset int64) string {
 	const most = 4096
 	if at, err := log.Stat(); err == nil {
@@ -168,15 +169,16 @@ func (e *NoProcessError) Error() string {
 
 func (e *NoProcessError) Unwrap() error { return e.Why }
 
-// EnsureProcess starts a background gaffer process for a run, unless a process already works on the
-// run. It does nothing for a run that a server's workers execute. If no gaffer process on this
-// machine has ever worked on the run, the run may be another machine's. Then EnsureProcess does
+// EnsureProcess starts a background gaffer process for a run. It does nothing if a process already
+// works on the run, or if a server's workers execute the run. If no gaffer process on this machine
+// has ever worked on the run, the run may be another machine's. In that case EnsureProcess does
 // nothing on a shared database, and returns a [*NoProcessError] on any other database. It also
 // returns a [*NoProcessError] if it cannot start the process.
 //
-// Store the change that needs work, such as a retry, before you call EnsureProcess. [Runs.Work]
-// looks for such changes after it has released the run. So either Work handles the change, or
-// EnsureProcess finds that no process works on the run.
+// Store the change that needs work, such as a retry, before you call EnsureProcess. The reason is
+// that a process may be about to end its work on the run. After such a process has unlocked the
+// run, [Runs.Work] looks for new changes. So either that process sees the change, or EnsureProcess
+// sees that no process has locked the run, and starts one.
 func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	b.starting.Lock()
 	defer b.starting.Unlock()
@@ -192,8 +194,8 @@ func (b *Background) EnsureProcess(ctx context.Context, id string) error {
 	case run.OnlyWorker != run.ID, b.opts.Locks.Owner(id).Alive, !here && b.opts.Shared:
 		return nil
 	case !here:
-		// The run may be another machine's. Do not execute its plan just because the database has
-		// it.
+		// The run may be another machine's. Do not execute its plan on this machine just because
+		// the run is in the database.
 		return &NoProcessError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
 	}
 	_, err = b.Start(ctx, id)

@@ -48,8 +48,8 @@ func (r *Runs) completedTasksByFile(ctx context.Context, run string) (boxes map[
 	return boxes, err
 }
 
-// tickTries is how many times tickFile tries to change a file if other programs change the file at
-// the same time.
+// tickTries is how many times tickFile tries to change a file. A try fails if another program
+// changes the file at the same time.
 const tickTries = 10
 
 func tickFile(file string, tasks []string) (err error) {

@@ -1,5 +1,6 @@
-// Package localrun executes runs on this machine. Until a run has ended, a process starts the run's
-// tasks with a worker, checks leases and deadlines, writes documents and sends notifications.
+// Package localrun executes runs on this machine. Until a run has ended, a gaffer process starts
+// the run's tasks, checks the deadlines of attempts, writes documents about the run and sends
+// notifications.
 package localrun
 
 import (
@@ -71,9 +72,9 @@ type Options struct {
 	// called when all tasks of the run are complete. It may queue tasks again, for example to
 	// resolve merge conflicts.
 	Land func(ctx context.Context, run store.Run) error
-	// Report tells the sources of the run's tasks, such as an issue tracker, how the tasks have
-	// ended. ended means that the run has ended, and that Land has returned if it was called for
-	// the run.
+	// Report tells the sources that the run's tasks come from, such as an issue tracker, how the
+	// tasks have ended. The parameter ended is true if the run has ended. In that case Land has
+	// already returned, if it was called.
 	Report func(ctx context.Context, run string, ended bool)
 	// Notify sends notifications about the run's events with sequence numbers above cursor, until
 	// stop is called.
@@ -83,8 +84,8 @@ type Options struct {
 	NewID  func() string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
-	// Quiet means that a run's recorder does not print temporary problems with writing documents.
-	// Flushing the recorder returns the problems that remain.
+	// Quiet means that a run's recorder, which writes the run's documents, does not print temporary
+	// problems with writing. Flushing the recorder returns the problems that remain.
 	Quiet bool
 }
 
@@ -99,8 +100,8 @@ func New(opts Options) *Runs {
 	return &Runs{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// AttemptsFolder returns the path of the folder with the attempts of a run. If run is empty, it
-// returns the parent folder, which contains these folders of all runs.
+// AttemptsFolder returns the path of the folder with the data of a run's attempts. If run is empty,
+// it returns the parent folder, which contains these folders of all runs.
 func AttemptsFolder(state, run string) string { return filepath.Join(state, "attempts", run) }
 
 // WorktreesFolder returns the path of the folder with the worktrees on this machine.
@@ -126,8 +127,8 @@ func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 }
 
 // workAsOwner locks a run and works on it until it has ended. Then it writes the documents, merges
-// changes if the plan requests it, and reports to the sources of the run's tasks, such as an issue
-// tracker.
+// changes if the plan requests it, and tells the sources that the run's tasks come from, such as an
+// issue tracker, how the tasks have ended.
 func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := r.opts.Locks.Lock(ctx, id)
 	if err != nil {
@@ -176,9 +177,9 @@ func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	return r.opts.Query.Run(ctx, id)
 }
 
-// land merges the changes of a run or opens pull requests, if the run's plan requests it and all
-// tasks are complete. If that fails, it only prints a notice, because the user can still merge the
-// changes.
+// land merges the changes of a run or opens pull requests. It does nothing unless the run's plan
+// requests this and all tasks are complete. If merging fails, land only prints a notice, because
+// the user can still merge the changes.
 func (r *Runs) land(ctx context.Context, id string) error {
 	var run store.Run
 	err := r.opts.Store.Read(ctx, func(rows store.Reader) (err error) {
@@ -202,9 +203,9 @@ type activeRun struct {
 	opts      *Options
 	run       store.Run
 	from      int64              // sequence number of the last event when the work started
-	terminals bool               // whether an agent of the run has a tmux session
-	build     *buildrun.Writer   // nil if the run is not a build or has no tasks
-	team      *teamrun.Conductor // nil if the run has no team or no tasks
+	terminals bool               // whether the plan requests a tmux session for an agent of the run
+	build     *buildrun.Writer   // writes the documents of a build; nil if the run is not a build or has no tasks
+	team      *teamrun.Conductor // controls the run of a team of agents; nil if the run has no team or no tasks
 	worker    *worker.Worker
 	recorder  *recorder.Recorder
 }
@@ -261,8 +262,8 @@ func (r *Runs) logFile(t store.Task) string {
 	return log
 }
 
-// Recorder returns a recorder that writes the session document of a run and the records of its
-// attempts.
+// Recorder returns a recorder that writes the session document of a run and the ledger records of
+// its attempts. These are JSON files in the project, for other programs.
 func (r *Runs) Recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: r.opts.Store, Run: run.ID, Session: r.opts.Session, Ledger: r.opts.Ledger, Project: run.Project, Notice: r.opts.Notice, Quiet: r.opts.Quiet,

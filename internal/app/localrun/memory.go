@@ -7,14 +7,15 @@ import "runtime/debug"
 // collections rare, and the memory limit bounds the memory that the garbage takes.
 const (
 	baseMemory        = 40 << 20
-	serverMemory      = 64 << 20 // bytes added to baseMemory if the process also serves its run
+	serverMemory      = 64 << 20 // bytes added to baseMemory if the process also serves its run over HTTP
 	memoryPerPlanByte = 16       // bytes added to baseMemory for each byte of the plan
 	gcPercent         = 400      // maximum size of the garbage, in percent of the live heap
 )
 
 // limitMemory sets a soft memory limit for a process that works on one run, until undo is called.
-// plan is the length of the run's plan in bytes; served means that the process also serves the run.
-// If the live heap exceeds the limit, the garbage collector takes more time, and nothing fails.
+// The parameter plan is the length of the run's plan in bytes; served means that the process also
+// serves the run over HTTP. Memory above the limit causes no failure: the garbage collector only
+// runs more often.
 func limitMemory(plan int, served bool) (undo func()) {
 	most := int64(baseMemory + memoryPerPlanByte*plan)
 	if served {

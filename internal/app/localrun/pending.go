@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/record/pending"
 )
 
-// finishDocuments updates the list of runs with unwritten documents. flushed is the result of
-// [activeRun.flush]. If it is nil, finishDocuments removes the run from the list. If it is an
-// error, finishDocuments prints the error and stores it in the run's list entry. If storing fails,
+// finishDocuments updates the list of runs with unwritten documents. The parameter flushed is the
+// result of [activeRun.flush]. If flushed is nil, finishDocuments removes the run from the list.
+// Otherwise it prints the error flushed and stores it in the run's list entry. If storing fails,
 // the entry does not change.
 func (r *Runs) finishDocuments(ctx context.Context, run string, flushed error) {
 	if flushed == nil {
@@ -52,10 +52,11 @@ type PendingOptions struct {
 	Store   store.Store
 	Locks   runlock.Locks
 	Project string // path of the project's root
-	// RunsOf returns the Runs of a project. paths are the folders of the project's documents, by
-	// setting name. If err is nil, the caller must call closes, which closes the documents.
+	// RunsOf returns the [Runs] of a project. The parameter paths contains the folders of the
+	// project's documents, by the name of their setting. If err is nil, the caller must call
+	// closes, a function that closes the documents.
 	RunsOf   func(project string, paths map[string]string) (runs *Runs, closes func(), err error)
-	ReadOnly bool // WriteOnOpen does nothing, because the store cannot be changed
+	ReadOnly bool // the store cannot be changed, so WriteOnOpen does nothing
 	Now      func() time.Time
 	Notice   func(text string) // prints a message for the user
 }
@@ -71,9 +72,9 @@ func NewPending(opts PendingOptions) *Pending {
 	return &Pending{opts, pending.List{Store: opts.Store, Now: opts.Now}}
 }
 
-// List returns the ended runs of this machine whose documents are not written: the runs of this
-// project, or of all projects if everywhere is set. It skips runs that a process works on, because
-// that process writes the documents.
+// List returns the ended runs of this machine whose documents are not written. These are the runs
+// of this project or, if everywhere is set, of all projects. List skips runs that a process works
+// on, because that process writes the documents.
 func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Documents, error) {
 	unowned := func(run store.Run) bool {
 		return (everywhere || run.Project == p.opts.Project) && p.opts.Locks.WorkedOn(run) && !p.opts.Locks.Owner(run.ID).Alive
@@ -82,9 +83,10 @@ func (p *Pending) List(ctx context.Context, everywhere bool) ([]pending.Document
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	// Read the list a second time and return only the runs that both lists contain. A process that
-	// works on a run deletes the run's list entry and then releases the run. If it does both after
-	// the first read of the entry but before the check for an owner, only the first list contains
+	// Read the list a second time and return only the runs that both lists contain, because the
+	// first list may contain too many runs. When a process has written a run's documents, it
+	// deletes the run's list entry and then unlocks the run. If it does both after we have read the
+	// entry but before we check whether a process works on the run, the first list wrongly contains
 	// the run.
 	again, err := p.list.Ended(ctx, unowned)
 	return slices.DeleteFunc(again, func(d pending.Documents) bool {
@@ -157,8 +159,9 @@ func (p *Pending) WriteOnOpen(ctx context.Context) {
 // retryEvery is how often a server looks for unwritten documents.
 const retryEvery = 30 * time.Second
 
-// WriteRepeatedly tries to write the unwritten documents of this machine until ctx ends. It prints
-// why the documents of a run could not be written, but not again while the reason stays the same.
+// WriteRepeatedly tries to write the unwritten documents of this machine until ctx ends. If the
+// documents of a run cannot be written, it prints the reason once, and again only if the reason
+// changes.
 func (p *Pending) WriteRepeatedly(ctx context.Context) {
 	for reported := map[string]string{}; ctx.Err() == nil; pause.For(ctx, retryEvery) {
 		left, err := p.Write(ctx, true)

@@ -26,7 +26,7 @@ type Channel struct {
 	On      bool   `json:"on"`                // notifications are sent over this channel
 	Where   string `json:"where,omitempty"`   // address of the channel, without secrets
 	Problem string `json:"problem,omitempty"` // why a configured channel cannot be used; empty if it can
-	Off     string `json:"off,omitempty"`     // why the channel is off; empty if it is configured
+	Off     string `json:"off,omitempty"`     // why the channel is off, such as a missing setting; empty if it is on or has a problem
 
 	channel notify.Channel
 }

@@ -69,11 +69,11 @@ func rulesOf(c *config.Config) notify.Rules {
 	}
 }
 
-// Start starts a notifier for a run, or for all runs if run is empty. The notifier continues after
-// the last event that an earlier notifier has read. If there was no earlier notifier, it begins
-// after the event with the sequence number cursor, or with new events if cursor is zero. Only a
-// notifier for all runs sends the morning report. Start returns nil if no channel can be used, or
-// if the notifier would have nothing to send.
+// Start starts a notifier, which sends notifications about the events of one run, or of all runs if
+// run is empty. The notifier continues after the last event that an earlier notifier has read. If
+// there was no earlier notifier, it begins after the event with the sequence number cursor, or with
+// new events if cursor is zero. Only a notifier for all runs sends the morning report. Start
+// returns nil if no channel can be used, or if the notifier would have nothing to send.
 func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	all, kinds := n.channels(), kindsOf(n.opts.Config)
 	for _, c := range all {
@@ -95,9 +95,10 @@ func (n *Notifications) Start(run string, cursor int64) *notify.Notifier {
 	})
 }
 
-// StartRun sends notifications about a run's events until stop is called. cursor has the same
-// meaning as for [Notifications.Start]. stop waits up to finishWithin until the last notifications
-// are sent. It does not wait if ctx has ended.
+// StartRun sends notifications about a run's events until stop is called. cursor is the sequence
+// number of the event after which it begins; see [Notifications.Start] for the exact rule. stop
+// waits up to finishWithin until the last notifications are sent. It does not wait if ctx has
+// ended.
 func (n *Notifications) StartRun(ctx context.Context, run string, cursor int64) (stop func()) {
 	notifier := n.Start(run, cursor)
 	if notifier == nil {

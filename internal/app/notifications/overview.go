@@ -44,7 +44,7 @@ type TestResult struct {
 
 // Test sends a test notification over the named channel, or over all configured channels if name is
 // empty. It sends at once, even in quiet hours or while other notifications wait to be sent. It
-// needs no store. id must be unique.
+// needs no store. The parameter id becomes part of the notification's id, so it must be unique.
 func Test(ctx context.Context, s Settings, id, name string) (list []TestResult, err error) {
 	for _, c := range channelsOf(s) {
 		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {

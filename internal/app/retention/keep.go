@@ -18,7 +18,7 @@ import (
 type keeper struct {
 	locks    runlock.Locks
 	livePIDs map[string]int    // process id of a live process of each run, by run id; nil until findProcesses runs
-	latest   map[string]string // id of the latest resumable run, by kind and project
+	latest   map[string]string // id of the latest run that can be resumed, by kind (team or build) and project
 }
 
 // reasonToKeep returns why a run must not be deleted, or "" if it may be deleted.
@@ -52,8 +52,8 @@ func (k *keeper) reasonToKeep(r store.Reader, run store.Run) (string, error) {
 	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
 }
 
-// findProcesses fills livePIDs at its first call. It ignores processes of attempts that are not in
-// this store.
+// findProcesses fills k.livePIDs at its first call. It ignores processes of attempts that are not
+// in this store.
 func (k *keeper) findProcesses(r store.Reader) error {
 	if k.livePIDs != nil {
 		return nil
@@ -94,8 +94,8 @@ func resumableAs(run store.Run) (kind string, err error) {
 	return "build", nil
 }
 
-// latestOf returns the id of the latest run of this kind in the same project as the run like, or ""
-// if there is none.
+// latestOf returns the id of the latest run of this kind, or "" if there is none. It considers only
+// runs in the same project as the run in the parameter like.
 func (k *keeper) latestOf(r store.Reader, like store.Run, kind string) (string, error) {
 	key := kind + " " + like.Project
 	if id, known := k.latest[key]; known {

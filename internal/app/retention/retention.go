@@ -29,8 +29,8 @@ type Options struct {
 	Author   string // name of the author in the events about deletions
 	// Protocol finds the old rows that clients of the coordinator protocol have created.
 	Protocol prune.ProtocolRows
-	// ForgetChanges deletes the git refs that protect the changes of these runs from garbage
-	// collection in a project's repository. It is called after the runs were deleted.
+	// ForgetChanges deletes git refs in a project's repository. These refs protect the changes of
+	// the given runs from git's garbage collection. It is called after the runs were deleted.
 	ForgetChanges func(ctx context.Context, project string, runs []string) error
 	Now           func() time.Time
 	Notice        func(text string) // prints a message for the user
@@ -187,8 +187,8 @@ func (p *Pruner) leftovers(run string) (there []string) {
 	return there
 }
 
-// deleteLeftovers deletes the folders that leftovers returns, and the run's log and lock files. It
-// returns the number of deleted folders. The caller must hold the run's lock.
+// deleteLeftovers deletes the folders that [Pruner.leftovers] returns, and the run's log and lock
+// files. It returns the number of deleted folders. The caller must hold the run's lock.
 func (p *Pruner) deleteLeftovers(run string) (folders int) {
 	for _, path := range p.leftovers(run) {
 		if err := os.RemoveAll(path); err != nil {
@@ -208,10 +208,10 @@ func (p *Pruner) deleteLeftovers(run string) (folders int) {
 }
 
 const (
-	// firstAfter is how long Run waits before its first check. Without the delay, the check would
-	// slow down the start of the program.
+	// firstAfter is how long [Pruner.Run] waits before it looks for old data for the first time.
+	// Without this delay, the search would slow down the start of the program.
 	firstAfter = time.Minute
-	// checkEvery is the time between two checks of Run.
+	// checkEvery is how often [Pruner.Run] looks for old data after the first time.
 	checkEvery = time.Hour
 )
 

@@ -22,7 +22,7 @@ type Account struct {
 	Kind    string // the built-in agent whose protocol the agent uses, such as claude
 	Config  string // absolute path of the program's config folder; empty means the program's default
 	Env     map[string]secret.Value
-	Reserve bool // used only while the agent's accounts without Reserve are paused
+	Reserve bool // used only while all accounts of the agent without Reserve are paused, for example by a rate limit
 }
 
 // program describes where an agent program finds its login.
@@ -30,8 +30,8 @@ type program struct {
 	config string   // environment variable with the path of the config folder
 	folder string   // the default config folder, below the user's home folder
 	keys   []string // environment variables with API keys, which override the login
-	// conversation returns a pattern for the paths of a conversation's files, relative to the
-	// config folder.
+	// conversation returns a glob pattern for the paths of a conversation's files, relative to the
+	// config folder. The parameter thread is the id of the conversation.
 	conversation func(thread string) string
 }
 
@@ -49,12 +49,14 @@ var programs = map[string]program{
 	"gemini": {keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}},
 }
 
-// ConfigVariable returns the name of the environment variable with the path of the config folder,
-// for programs of this kind. It returns "" if they have no such variable.
+// ConfigVariable returns the name of the environment variable that tells an agent program where its
+// config folder is. The parameter kind names a built-in agent, such as "claude". The result is ""
+// if the program has no such variable.
 func ConfigVariable(kind string) string { return programs[kind].config }
 
-// Environment returns the account's environment variables. env has those with plain values, as
-// NAME=value. refs has those whose values are references to secrets.
+// Environment returns the account's environment variables in two parts. The result env has the
+// variables with plain values, as NAME=value. The result refs has the variables whose values are
+// references to secrets.
 func (a Account) Environment() (env []string, refs map[string]secret.Value) {
 	refs = map[string]secret.Value{}
 	for name, v := range a.Env {
@@ -100,17 +102,17 @@ func (a Account) configFolder(getenv func(string) string) string {
 var ErrNoConversation = errors.New("the conversation cannot be continued with another account")
 
 // isThread reports whether text may be the id of a conversation. The id becomes part of a pattern
-// for file names, so it may contain only letters, digits, underscores and hyphens, and must have at
-// least 8 of them.
+// for file names, so it may contain only letters, digits, underscores and hyphens, and must be at
+// least 8 characters long.
 func isThread(text string) bool {
 	return len(text) >= 8 && strings.Trim(text, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
 // CopyConversation makes it possible to continue a conversation with another account of the same
-// agent. thread is the id of the conversation, which was last used with the account from.
-// CopyConversation copies the conversation's files to the config folder of the account to. If the
-// accounts share a folder, it does nothing. It may be called several times. It returns
-// [ErrNoConversation] if it finds no files of the conversation.
+// agent. The parameter thread is the id of the conversation. It was last used with the account in
+// the parameter from. CopyConversation copies the conversation's files to the config folder of the
+// account in the parameter to. If both accounts use the same folder, it does nothing. It may be
+// called several times. It returns [ErrNoConversation] if it finds no files of the conversation.
 func CopyConversation(thread string, from, to Account, getenv func(string) string) error {
 	source, target := from.configFolder(getenv), to.configFolder(getenv)
 	if filepath.Clean(source) == filepath.Clean(target) {

@@ -19,13 +19,13 @@ type Request struct {
 	Prompt string
 	Model  string   // empty means the agent's default model
 	Argv   []string // the program and its arguments; for agent "command" only
-	// Thread is the id of the conversation to resume. If Begin is set, it is the id for a new
-	// conversation; some programs ignore this id.
+	// Thread is the id of the conversation to resume. But if Begin is set, a new conversation
+	// begins, and Thread is the id for it; some programs ignore this id.
 	Thread string
 	Begin  bool
 	Fork   *Fork // nil if the new conversation is not a copy of another one
-	// Used is the usage of the conversation before this attempt. Some programs include it in the
-	// usage that they report.
+	// Used is the usage (tokens and cost) of the conversation before this attempt. It is needed
+	// because some programs include it in the usage that they report.
 	Used Usage
 	// LimitUSD is what the attempt may spend, in US dollars, for programs that enforce such a limit
 	// themselves. 0 means no limit.
@@ -34,9 +34,9 @@ type Request struct {
 	// program with several modes is started in a mode that reports its usage while it works.
 	LimitTokens int64  `json:",omitzero"`
 	Policy      Policy // how to handle requests for permission; empty means Ask
-	// Permissions are rules for requests for permission. gaffer's engine applies them to each
-	// request that the adapter passes on to it. An adapter also passes the rules to the program if
-	// the program can enforce them itself.
+	// Permissions are rules for requests for permission. gaffer's engine applies the rules to the
+	// requests that it gets from the adapter. If the program can enforce rules itself, the adapter
+	// also passes the rules to the program.
 	Permissions Permissions
 	// Sandbox says in which sandbox the program runs. Empty means: start the program as if there
 	// were no sandbox.
@@ -49,8 +49,8 @@ type Request struct {
 
 // Fork says which conversation is copied, and how much of it.
 type Fork struct {
-	Thread string // id of the conversation
-	Point  string // the program's id of the last line or turn that is copied; empty means all
+	Thread string // id of the conversation that is copied
+	Point  string // the program's own id of the last line or turn that is copied; empty means the whole conversation
 	// File is the path of the file with the conversation, or empty if unknown. Some programs need
 	// it to find a conversation that began in another folder.
 	File string
@@ -63,8 +63,9 @@ type Fork struct {
 // began in another folder.
 type ConversationFinder interface {
 	// ConversationFiles returns a pattern for the paths of the files that may contain a
-	// conversation, in the syntax of [path/filepath.Glob]. thread is the id of the conversation.
-	// getenv returns the value of one of the program's environment variables.
+	// conversation, in the syntax of [path/filepath.Glob]. The parameter thread is the id of the
+	// conversation. The function getenv returns the value of one of the program's environment
+	// variables.
 	ConversationFiles(thread string, getenv func(string) string) string
 }
 
@@ -85,8 +86,8 @@ type Policy string
 const (
 	Ask   Policy = "ask"   // rules decide; the user decides each request that no rule covers
 	Rules Policy = "rules" // rules decide; each request that no rule covers is denied
-	Deny  Policy = "deny"  // each request is denied immediately
-	Allow Policy = "allow" // each request is granted immediately, unless a rule says otherwise
+	Deny  Policy = "deny"  // each request is denied immediately, whatever the rules say
+	Allow Policy = "allow" // each request is granted, unless a rule denies it or leaves it to the user
 )
 
 // Launch describes how to start a program.
@@ -104,7 +105,8 @@ type Launch struct {
 	Linger time.Duration
 }
 
-// FileArg is the placeholder for the path of [Launch.File] in arguments.
+// FileArg is a placeholder in [Launch.Argv]. The path of the file with the content [Launch.File]
+// replaces it.
 const FileArg = "{prompt_file}"
 
 // Agent is an adapter for one kind of agent program.
@@ -121,13 +123,16 @@ type Agent interface {
 // Reader interprets the output of one attempt, line by line. If another process reads the same
 // output again from its beginning, it gets the same result.
 type Reader interface {
-	// Line interprets a line of output and returns what it has learned. The line has no line end,
-	// and may be from stdout or stderr. Lines longer than MaxLine are cut.
+	// Line interprets one line of output, from stdout or stderr, and returns what the line says
+	// about the attempt. The parameter line does not include the newline at the end. Lines longer
+	// than MaxLine are cut.
 	Line(line []byte) []Signal
-	// Verdict decides how the attempt ended. If gaffer stopped the program for a reason other than
-	// Lingered, that reason decides. Otherwise the program's final message and the denied requests
-	// decide. For a program without a protocol, its exit code and the output lines that match its
-	// [Markers] decide.
+	// Verdict decides how the attempt ended. It uses the first of these rules that applies:
+	//   - If gaffer stopped the program, the reason for that decides. The reason [Lingered] does
+	//     not count, because it says nothing about the work.
+	//   - For a program without a protocol, its exit code and the output lines that match its
+	//     [Markers] decide.
+	//   - For other programs, the final message and the denied requests for permission decide.
 	Verdict(Exit) Verdict
 }
 
@@ -142,8 +147,8 @@ type Signal struct {
 	Doing    string // short description of the current activity: "Bash: go test ./..."
 	Thread   string // id of the agent's conversation
 	Ask      *Question
-	// Closed is the ID of an earlier Ask or the ReplyTo of an earlier Reply. The program does not
-	// wait for this answer or reply any more.
+	// Closed says that the program does not wait for something any more. It is the ID of the
+	// [Question] in an earlier Ask, or the ReplyTo of an earlier Reply.
 	Closed string
 	Reply  []byte // bytes to write to the program's stdin immediately, such as an automatic answer
 	// ReplyTo identifies Reply. If a gaffer process reads the output again, it gets the same Reply
@@ -155,9 +160,11 @@ type Signal struct {
 	// Resumed says that the program has started to work again after its final message, because the
 	// user sent another message.
 	Resumed bool
-	// Delivered is the [MessageKey] of a message that the program has passed to its model.
+	// Delivered is the [MessageKey] of a message of the user that the program has passed to its
+	// model.
 	Delivered string
-	// Refused is the [MessageKey] of a message that the program will not pass to its model.
+	// Refused is the [MessageKey] of a message of the user that the program will not pass to its
+	// model.
 	Refused string
 	// Compacted describes how the agent shortened its conversation, if it did.
 	Compacted string
@@ -174,8 +181,8 @@ type Steerable interface {
 	// Withdraw returns bytes that make the program drop a message that it has not passed to its
 	// model yet. It returns nil if the program cannot do that.
 	Withdraw(id string) []byte
-	// Interrupt returns bytes that end the agent's current turn. It returns nil if no turn runs, or
-	// if the program cannot end a turn this way.
+	// Interrupt returns bytes that end the agent's current turn, which is its work on the prompt or
+	// on a message. It returns nil if no turn runs, or if the program cannot end a turn this way.
 	Interrupt() []byte
 }
 
@@ -204,12 +211,12 @@ type Question struct {
 	ID      string
 	Text    string
 	Options []string // possible answers; empty for free text
-	// Tool and Input are the tool call that the agent asks permission for; empty for any other
-	// question. Suggestions are rules that would allow this call.
+	// Tool and Input are the tool call that the agent asks permission for. They are empty for any
+	// other question. Suggestions are permission rules that would allow this call.
 	Tool        string
 	Input       json.RawMessage
 	Suggestions []string
-	// Reply returns the bytes to write to the program's stdin to give it this answer.
+	// Reply returns bytes that give the program an answer when they are written to its stdin.
 	Reply func(Answer) []byte
 }
 
@@ -240,18 +247,18 @@ type Usage struct {
 type Exit struct {
 	Code       int    // exit code; -1 if a signal killed the process
 	Signal     string // the signal that killed the process, such as SIGTERM
-	StopReason string // why gaffer stopped the process, as a failure class or Lingered; empty if it did not
-	// At is when the process ended, in the machine's time zone. It is needed for programs that
-	// print only a time of day, without a date, for the end of a rate limit.
+	StopReason string // why gaffer stopped the process, such as a [failure.Class] or Lingered; empty if gaffer did not stop it
+	// At is when the process ended, in the machine's time zone. Some programs print the end of a
+	// rate limit as a time of day without a date. At is needed to find the date.
 	At time.Time
 }
 
-// linger is how long a program of any kind may run after its final message. The program runs its
-// hooks in that time.
+// linger is the value of [Launch.Linger] that all adapters use: how long a program may keep running
+// after its final message. The program runs its own hooks in that time.
 const linger = 20 * time.Second
 
-// Lingered is the stop reason for a program that has printed its final message and does not exit.
-// It says nothing about whether the work was done.
+// Lingered is the [Exit.StopReason] of a program that has printed its final message, but did not
+// exit and was therefore stopped. It says nothing about whether the work was done.
 const Lingered = "lingered"
 
 // Verdict says whether the work was done.

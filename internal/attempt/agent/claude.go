@@ -69,8 +69,9 @@ func (c claude) ConversationFiles(thread string, getenv func(string) string) str
 	return filepath.Join(dir, "projects", "*", thread+".jsonl")
 }
 
-// claudeSandbox returns the settings that turn on the program's own sandbox. Without
-// failIfUnavailable the program would run without a sandbox if it cannot make one.
+// claudeSandbox returns the settings that turn on the program's own sandbox. With
+// failIfUnavailable, the program fails if it cannot make a sandbox. Otherwise it would run without
+// one.
 func claudeSandbox(r Request) string {
 	return strings.TrimSpace(string(encode(object{"sandbox": object{
 		"enabled": true, "failIfUnavailable": true, "autoAllowBashIfSandboxed": r.Policy == Allow,
@@ -90,23 +91,23 @@ type claudeReader struct {
 	launched Request
 	policy   Policy
 	// asks means that the user or rules decide about requests for permission. If it is false, this
-	// reader answers the requests.
+	// reader itself answers every request.
 	asks         bool
 	thread       string
-	openRequests map[string]string // id of each unanswered permission request, by id of the tool use
+	openRequests map[string]string // id of each unanswered permission request; the key is the id of the tool use that it is about
 	// counted contains the id of the last message whose tokens were counted, for each sub-agent and
 	// for the main agent. The key is the id of the tool use that started the sub-agent, and is
 	// empty for the main agent.
 	counted map[string]string
 	model   string // the model of the main agent
-	// window is the size of the model's context window in tokens. It is 0 until a result or the
-	// model's name shows the size.
+	// window is the size of the model's context window in tokens. It is 0 until the size is known
+	// from the model's name or from the program's result line.
 	window         int64
-	usage          Usage          // usage so far: an estimate until the result shows the exact values
-	deniedByGaffer []claudeDenial // requests that gaffer has denied
+	usage          Usage          // usage so far: an estimate until the program's result line shows the exact values
+	deniedByGaffer []claudeDenial // requests for permission that gaffer has denied
 	tools          int            // number of tool uses so far
 	// failedAt contains each failed tool use, by its id. The value is the number of tool uses that
-	// the agent had made when this one failed. A denied tool use is a failed one.
+	// the agent had made when this one failed. A denied tool use also counts as failed.
 	failedAt map[string]int
 	// reset is when the rate limit of the model's servers ends. It is zero if the servers have
 	// rejected no request because of a rate limit.
@@ -115,7 +116,7 @@ type claudeReader struct {
 	// "rate_limit". It is empty if the message has no error.
 	errorKind      string
 	final          *finalMessage
-	deniedInResult []claudeDenial // requests that the result lists as denied
+	deniedInResult []claudeDenial // requests for permission that the program's result line lists as denied
 	interrupted    bool           // the program has accepted gaffer's request to end the turn
 	otherOutput    lastOutput     // the last output lines that are not JSON
 	// asksCost means that the attempt has a cost limit. Then this reader asks the program for the
@@ -225,8 +226,9 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 func (c *claudeReader) system(l claudeLine) []Signal {
 	switch {
 	case l.Subtype == "init":
-		// If an init line follows a result, another turn starts, for further messages of the user.
-		// Only the result of the last turn counts.
+		// If an init line follows a result line, the program starts another turn, for further
+		// messages of the user. Forget the earlier result, because only the result of the last turn
+		// counts.
 		again := c.final != nil
 		c.final = nil
 		if c.model = l.Model; strings.HasSuffix(c.model, "[1m]") { // suffix for a context window of a million tokens
@@ -315,8 +317,8 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 // parts is printed as several lines, so each message id is counted only once. count returns nil if
 // it has added nothing.
 func (c *claudeReader) count(l claudeLine) *Usage {
-	// maxSubAgents limits the size of the map counted. Only the usage in the program's result
-	// includes the messages of further sub-agents.
+	// maxSubAgents limits the size of the map c.counted. The messages of further sub-agents are not
+	// counted here, but the usage in the program's result line includes them.
 	const maxSubAgents = 1000
 	last, known := c.counted[l.Parent]
 	if l.Message.ID == "" || last == l.Message.ID || l.Parent != "" && !known && len(c.counted) >= maxSubAgents {
@@ -333,8 +335,8 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 
 func (c *claudeReader) user(l claudeLine) []Signal {
 	if l.Replay {
-		// A line without a time repeats a message that was written twice. The program has dropped
-		// the second copy.
+		// A line without a time means: the same message was written to stdin twice, and the program
+		// has dropped the second copy.
 		if l.Time == "" {
 			return nil
 		}
@@ -390,7 +392,7 @@ func (c *claudeReader) result(r claudeResult) []Signal {
 	}
 	c.deniedInResult = r.Denials
 	c.window = cmp.Or(r.Models[c.model].Window, c.window)
-	c.usage = *r.usage() // replaces the estimate; further turns add their tokens to it
+	c.usage = *r.usage() // the exact usage replaces the estimate; further turns add their tokens to it
 	signals := []Signal{{Usage: r.usage(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.openRequests)) {
 		signals = append(signals, Signal{Closed: id})
@@ -433,8 +435,8 @@ func (r claudeResult) text() string {
 	return appendDetail(r.Subtype, r.Reason)
 }
 
-// usage returns the usage of the attempt. It prefers the counts by model, because they include
-// sub-agents.
+// usage returns the usage of the attempt. It prefers the token counts for each model, because they
+// include sub-agents.
 func (r claudeResult) usage() *Usage {
 	u := Usage{USD: r.USD}
 	for _, m := range r.Models {
@@ -461,7 +463,7 @@ func (c *claudeReader) Verdict(exit Exit) Verdict {
 			last = max(last, n)
 			continue
 		}
-		for _, n := range c.failedAt { // the denied tool use is unknown, so it may be any failed one
+		for _, n := range c.failedAt { // failedAt does not contain the denied tool use, so it may be any of the failed ones
 			last = max(last, n)
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Texts that replace the missing part of a result line of Claude Code that was too long and was
-// cut.
+// A result line of Claude Code that is too long is cut. These texts replace its missing part.
 const (
 	unknownDenials = "the result is too long to read, so it is unknown whether something was denied"
 	unreadDenial   = `{"tool_name":"a tool with a long input"}`
@@ -14,8 +13,9 @@ const (
 
 // readLongResult reads a result line of Claude Code that was cut at MaxLine bytes. A result gets
 // that long if many requests were denied, because each denial contains the whole input of its
-// request. readLongResult reads the JSON members before the cut. If the cut is before the list of
-// denials, a success becomes a failure. For any other line, readLongResult returns false.
+// request. readLongResult reads the JSON members before the cut. If the list of denials is missing,
+// a success becomes a failure, because it is unknown whether something was denied. For any line
+// that is not a cut result, readLongResult returns false.
 func readLongResult(line []byte) (claudeResult, bool) {
 	var r claudeResult
 	if len(line) < MaxLine || !bytes.HasPrefix(line, []byte(`{"type":"result"`)) {

@@ -149,7 +149,7 @@ func since(total, before Usage) *Usage {
 func (c *codexReader) item(i codexItem) []Signal {
 	switch i.Type {
 	case "error":
-		return nil // the item is only a warning
+		return nil // this kind of item in Codex's output is only a warning
 	case "agent_message":
 		c.text = i.Text
 	}
@@ -248,8 +248,8 @@ func withoutShell(command string) string {
 	return command
 }
 
-// codexClass maps an error kind of the app server to a failure class. If kind does not determine
-// the class, the HTTP status and the text do.
+// codexClass maps an error kind of the app server to a failure class. For kinds that do not
+// determine the class, the HTTP status and the error text determine it.
 func codexClass(kind string, status int, text string) failure.Class {
 	switch kind {
 	case "contextWindowExceeded":

@@ -90,7 +90,7 @@ func (c *serverReader) call(method string, p serverParams) (tool string, input j
 			paths = append(paths, change.Path)
 		}
 		if len(paths) == 0 {
-			paths = []string{""} // an unknown file, which no rule allows
+			paths = []string{""} // an empty path stands for an unknown file; no rule allows it
 		}
 		return "Edit", encode(object{"paths": paths})
 	}

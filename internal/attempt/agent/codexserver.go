@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Ids of the requests that gaffer sends to the server before the first turn and to start it.
+// Ids of the requests that gaffer sends to Codex's app server in order to start the first turn.
 const (
 	initializeID = 1
 	threadID     = 2
@@ -19,8 +19,9 @@ const (
 // turnReply is the [Signal.ReplyTo] of the request that starts the first turn.
 const turnReply = "turn/start"
 
-// server returns how to start the app server. The first turn does not start yet: gaffer starts it
-// when the server has reported the id of its thread, which is Codex's word for a conversation.
+// server returns how to start the app server. This does not start the first turn: gaffer starts it
+// later, when the server has reported the id of the thread. A thread is Codex's word for a
+// conversation.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
 	switch {
@@ -258,9 +259,9 @@ func (c *serverReader) item(p serverParams) []Signal {
 }
 
 // tokens handles a usage update of the server and returns the usage of this attempt. An update has
-// the total of the whole conversation, so tokens subtracts the total before this attempt. If the
-// attempt resumes a conversation, the server first reports that earlier total, in an update for a
-// turn that this attempt did not start.
+// the total usage of the whole conversation, so the usage before this attempt must be subtracted.
+// If the attempt resumes a conversation, the server first sends an update for a turn that this
+// attempt did not start. This update contains the usage before this attempt.
 func (c *serverReader) tokens(p serverParams) []Signal {
 	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output, Cached: p.Usage.Total.Cached}
 	if c.turn == "" || p.TurnID != c.turn {
@@ -275,8 +276,8 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 	return []Signal{{Usage: since(total, *c.before), Context: context}}
 }
 
-// limits stores the time when the rate limit ends. If both of the account's limits are exhausted,
-// it stores the later time.
+// limits handles a report of the server on the account's two rate limits. If a limit is exhausted,
+// it stores the time when the limit ends. If both are exhausted, it stores the later time.
 func (c *serverReader) limits(p serverParams) {
 	for _, w := range []struct {
 		Used     float64 `json:"usedPercent"`

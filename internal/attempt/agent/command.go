@@ -43,9 +43,9 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// insertPrompt replaces the placeholder mark by text in all arguments. If no argument contains
-// mark, it appends text as the last argument. It changes argv in place, and leaves the program in
-// argv[0] as it is.
+// insertPrompt replaces the placeholder in the parameter mark by the parameter text, in all
+// arguments. If no argument contains the placeholder, insertPrompt appends text as the last
+// argument. It changes argv in place, but never the program's name in argv[0].
 func insertPrompt(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
@@ -58,9 +58,9 @@ func insertPrompt(argv []string, mark, text string) []string {
 	return argv
 }
 
-// answerable reports whether the user can answer the program's questions. That is the case if a
-// marker finds the questions, if r lets the agent ask, and if stdin is free for the answers because
-// the prompt is passed in another way.
+// answerable reports whether the user can answer the program's questions. Three conditions must be
+// met: a marker (a regular expression for output lines) finds the questions, r lets the agent ask,
+// and stdin is free for the answers because the prompt is passed in another way.
 func (c command) answerable(r Request) bool {
 	return c.waiting != nil && r.asks() && (c.prompt == Argument || c.prompt == File)
 }
@@ -94,7 +94,8 @@ func (c *commandReader) Line(line []byte) []Signal {
 }
 
 // matchMarkers checks a line of output against the markers rate_limit, failed and done, in this
-// order. It returns the final message for the first marker that matches, or nil if none matches.
+// order. These are regular expressions from the agent's settings. It returns the final message for
+// the first marker that matches, or nil if none matches.
 func (c *commandReader) matchMarkers(text string) *finalMessage {
 	if m := find(c.limit, text); m != nil {
 		w := &finalMessage{class: failure.RateLimited, text: text}

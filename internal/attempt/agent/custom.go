@@ -23,9 +23,9 @@ type Custom struct {
 	Env map[string]secret.Value `yaml:"env"`
 	// Prompt says how the program gets the prompt. Empty means the protocol's default.
 	Prompt PromptMethod `yaml:"prompt"`
-	// Markers finds questions, rate limits and the end of the work in the output. It is only
-	// allowed for agents that use the protocol of "command", because the output of all other agents
-	// has a fixed format.
+	// Markers has regular expressions that find questions, rate limits and the end of the work in
+	// the output. It is only allowed for agents that use the protocol of "command", because the
+	// output of all other agents has a fixed format.
 	Markers Markers `yaml:"markers"`
 }
 
@@ -60,11 +60,11 @@ type Markers struct {
 	// Done matches a line that reports success. If Done is set, exit code 0 alone is not
 	// a success.
 	Done string `yaml:"done"`
-	// Failed matches a line that reports a failure, whatever the exit code.
+	// Failed matches a line that reports a failure. Such a line counts even if the exit code is 0.
 	Failed string `yaml:"failed"`
 }
 
-// kinds returns the constructors of the built-in agents.
+// kinds returns the constructors of the adapters for the built-in agents, by the agent's name.
 func kinds() map[string]func(setup) Agent {
 	return map[string]func(setup) Agent{
 		"claude":   func(s setup) Agent { return claude{s} },
@@ -109,7 +109,7 @@ type setup struct {
 	argv    []string                // the program and its first arguments; may be empty only for agent "command"
 	env     []string                // variables with plain values, as NAME=value
 	refs    map[string]secret.Value // variables whose values are references to secrets, by name
-	prompt  PromptMethod            // empty means the protocol's default
+	prompt  PromptMethod            // how the program gets the prompt; empty means the protocol's default
 	waiting *regexp.Regexp
 	limit   *regexp.Regexp
 	done    *regexp.Regexp

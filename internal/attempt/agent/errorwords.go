@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// classify returns the failure class of a program's error. Words in text that say that the prompt
-// was too long decide first, then the HTTP status, then other words in text. If status is 0,
-// classify looks for an HTTP status in text.
+// classify returns the failure class of a program's error. It first looks for words in text that
+// say that the prompt was too long, then at the HTTP status, then for other words in text. If
+// status is 0, classify looks for an HTTP status in text.
 func classify(status int, text string) failure.Class {
 	text = strings.ToLower(firstChars(text, 4000))
 	if containsAny(text, "prompt is too long", "context window", "context_length_exceeded", "context length", "token count exceeds") {

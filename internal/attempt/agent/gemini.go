@@ -36,9 +36,9 @@ func (g gemini) Launch(r Request) (Launch, error) {
 }
 
 // approval returns the arguments that choose which tools Gemini offers to the model. If the policy
-// allows everything and no rule restricts the agent, these are all tools. Otherwise no tool that
-// needs permission is offered, except the editing tools, without which the agent could not change
-// files. If the configured arguments already choose an approval mode, the result is nil.
+// allows everything and no rule restricts the agent, Gemini offers all tools. Otherwise it offers
+// only the tools that need no permission, and the editing tools, without which the agent could not
+// change files. If the configured arguments already choose an approval mode, the result is nil.
 func (g gemini) approval(r Request) []string {
 	for _, a := range g.argv {
 		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {

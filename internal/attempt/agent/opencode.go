@@ -9,8 +9,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// opencode is the adapter for "opencode run". That program never waits for the user: it denies its
-// own requests for permission, unless the policy allows everything and no rule restricts the agent.
+// opencode is the adapter for "opencode run". That program never waits for the user. If the policy
+// allows everything and no rule restricts the agent, the program grants its own requests for
+// permission. Otherwise it denies them.
 type opencode struct{ setup }
 
 func (o opencode) Launch(r Request) (Launch, error) {
@@ -160,7 +161,7 @@ func (o *opencodeReader) stderrLine(line []byte) {
 }
 
 // deny records a denied request. opencode reports each denial twice, on stderr and in the tool's
-// result, in different words. So deny ignores a report that begins with the same word as the last
+// result, in different words. So a report is ignored if it begins with the same word as the last
 // recorded denial.
 func (o *opencodeReader) deny(what string) {
 	if list := o.denied.requests; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {

@@ -38,12 +38,14 @@ func (r Request) allowsAll() bool { return r.Policy == Allow && !r.Permissions.r
 // them itself.
 type programRules struct{ allow, deny []string }
 
-// programRules returns the rules of the request that Claude Code can enforce itself. If the policy
-// denies all requests, there are none.
+// programRules returns the rules of the request that Claude Code can enforce itself. It returns no
+// rules if the policy denies all requests.
 //
-// An allow rule is left out if another rule asks the user about the same tool, or if a deny rule
-// for the same tool cannot be an argument of Claude Code. Claude Code then passes requests for that
-// tool to gaffer, which applies both rules. Allow rules for questions to the user are left out too.
+// Claude Code itself must not allow calls that another rule may forbid or leave to the user. So an
+// allow rule is left out in two cases: another rule asks the user about the same tool, or a deny
+// rule for the same tool cannot be an argument of Claude Code. Claude Code then passes requests for
+// that tool to gaffer, which applies all rules. Allow rules for the agent's questions to the user
+// are left out too.
 func (r Request) programRules() (rules programRules) {
 	if r.Policy == Deny {
 		return rules
@@ -61,8 +63,8 @@ func (r Request) programRules() (rules programRules) {
 	return rules
 }
 
-// programMayAllow reports whether Claude Code itself may allow the calls that rule allows, without
-// a request to gaffer.
+// programMayAllow reports whether Claude Code itself may allow the calls that match the parameter
+// rule, without a request to gaffer.
 func (r Request) programMayAllow(rule string) bool {
 	concerns := func(text string) bool { return sameTool(rule, text) }
 	return !slices.ContainsFunc(r.Permissions.Ask, concerns) &&
@@ -94,9 +96,10 @@ func toolOf(rule string) string {
 	return tool
 }
 
-// isPlainRule reports whether a rule can be an argument of Claude Code. Its pattern must not
-// contain a newline or parentheses. Claude Code splits a list of rules at blanks and commas outside
-// of parentheses, so it could split a pattern with parentheses in the wrong place.
+// isPlainRule reports whether a rule can be an argument of Claude Code. The pattern of a rule, such
+// as "go test:*" in "Bash(go test:*)", must not contain a newline or parentheses. Claude Code
+// splits a list of rules at blanks and commas outside of parentheses, so it could split a pattern
+// with parentheses in the wrong place.
 func isPlainRule(text string) bool {
 	r, err := permission.Parse(text)
 	if err != nil {
@@ -132,8 +135,8 @@ type claudeRule struct {
 const forSession = "session"
 
 // suggestionsFor converts the permission changes that Claude Code suggests for a call of a tool. It
-// leaves out changes for which gaffer has no rule with the same meaning, such as a rule that
-// denies.
+// leaves out changes for which gaffer has no rule with the same meaning, for example a change that
+// adds a deny rule.
 func suggestionsFor(tool string, updates []claudeUpdate) (list []suggestion) {
 	for _, u := range updates {
 		switch u.Type {

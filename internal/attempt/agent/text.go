@@ -175,7 +175,7 @@ func endOfAnswer(text string) string {
 	return strings.ToValidUTF8(truncate.Tail(text, answerLength), "\uFFFD")
 }
 
-// lastOutput keeps the last lines of output, up to about twice outputLength bytes.
+// lastOutput keeps the end of a program's output, up to about twice outputLength bytes.
 type lastOutput struct{ text []byte }
 
 func (t *lastOutput) add(line []byte) {

@@ -61,8 +61,9 @@ func describeWholeCall(tool string, input json.RawMessage) string {
 	return forDecision(tool)
 }
 
-// takeMainInput removes the most informative member and returns it, or "" if there is none. Unlike
-// mainInput it is case-sensitive and ignores the member "description".
+// takeMainInput returns the most informative member of a tool's JSON input, such as the command or
+// the path, and removes it from the map. It returns "" if there is none. Unlike mainInput, it is
+// case-sensitive and ignores the member "description".
 func takeMainInput(members map[string]json.RawMessage) string {
 	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
 		var text string

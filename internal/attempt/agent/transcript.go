@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Entry is one message or action of an agent, for a user who reads the agent's log. Text has no
-// control characters except newlines and tabs.
+// Entry is one message or action of an agent, to be shown to a user who reads the agent's log. The
+// field Text has no control characters except newlines and tabs.
 type Entry struct {
 	Kind EntryKind
 	Text string
-	At   time.Time // when the event happened; zero if the log has no time
+	At   time.Time // when the message was sent or the action happened; zero if unknown
 }
 
 // EntryKind is the kind of an Entry.
@@ -33,26 +33,28 @@ const (
 	UserMessage                        // a message that the user sent while the agent worked
 )
 
-// Transcript converts the log of one attempt to entries. It detects which program wrote
-// the log.
+// Transcript converts the log of one attempt to a list of [Entry] values. It detects which agent
+// program wrote the log.
 type Transcript struct {
 	read         func(t *Transcript, line []byte) []Entry // nil until the program is detected
-	startedItems map[string]bool                          // ids of the Codex items that have an entry for their start
-	server       *serverReader                            // knows the items that questions of Codex's app server refer to
-	pendingText  strings.Builder                          // the text of Gemini so far, which arrives in small pieces
+	startedItems map[string]bool                          // ids of the actions of Codex whose start already has an entry
+	server       *serverReader                            // remembers actions, to which questions of Codex's app server refer by id
+	pendingText  strings.Builder                          // beginning of Gemini's current message, which arrives in small pieces
 	pendingTime  time.Time
-	// promptSeen says that Claude Code has already repeated the prompt in its log. Each later line
-	// that repeats a message of the user shows a further message.
+	// promptSeen says that the log has already repeated the prompt. Claude Code repeats each
+	// message that it receives in its log. The first one is the prompt, and the others are messages
+	// that the user sent later.
 	promptSeen bool
-	lastText   string // the agent's last text, to leave out a result that repeats it
+	lastText   string // the agent's last text; a final message that only repeats it gets no entry
 
-	// lastProblem is the text of the last entry if that entry is a Problem, else empty. It is used
-	// to leave out a repeated error.
+	// lastProblem is the text of the last entry if that entry is a Problem, else empty. If the next
+	// error has the same text, it gets no entry.
 	lastProblem string
 }
 
-// Line processes a line of the log, without its line end. If the line is not in the format of a
-// known program, ok is false. The caller must then show the line unchanged, after the entries.
+// Line converts one line of the log, without its line end, to entries. If the line is not in the
+// format of a known agent program, ok is false. The caller must then show the entries first, and
+// after them the line, unchanged.
 func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	trimmed := bytes.TrimSpace(line)
 	if len(trimmed) == 0 || trimmed[0] != '{' {
@@ -79,11 +81,13 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// End returns the entries for text that was still incomplete at the end of the log.
+// End returns the last entries. The caller must call it after the last line of the log, because
+// Line may have kept a message that did not seem to be complete.
 func (t *Transcript) End() []Entry { return t.flush() }
 
-// detectFormat detects which program wrote a line, by fields that other JSON lines are
-// unlikely to have. It returns nil if it does not know.
+// detectFormat detects which program wrote a line, by fields that other JSON lines are unlikely to
+// have. It returns the method that reads the lines of that program, or nil if the program is
+// unknown.
 func detectFormat(line []byte) func(*Transcript, []byte) []Entry {
 	var l struct {
 		Type    string          `json:"type"`
@@ -148,9 +152,9 @@ func toolCall(tool string, input json.RawMessage, at time.Time) Entry {
 	return Entry{ToolCall, oneLine(tool), at}
 }
 
-// toolOutput returns an entry for a tool's output: the first lines, or the last lines of a
-// failure, and the number of omitted lines. Empty output has an entry only if the tool
-// failed.
+// toolOutput returns an entry for a tool's output. The entry has the first lines of the output, or
+// the last lines if the tool failed, and the number of omitted lines. If the output is empty, there
+// is an entry only if the tool failed.
 func toolOutput(output string, failed bool, at time.Time) []Entry {
 	var lines []string
 	for line := range strings.Lines(clean(output)) {
@@ -248,8 +252,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 		for _, b := range l.blocks() {
 			switch {
 			case b.Type == "tool_use" && b.Name != "AskUserQuestion":
-				// A call of AskUserQuestion gets no entry here, because the log repeats the
-				// question in a control request, which gets the entry.
+				// A call of the tool AskUserQuestion gets no entry here: a later line of the log, a
+				// control request, has the same question, and that line gets an entry.
 				entries = append(entries, toolCall(b.Name, b.Input, at))
 			case b.Type == "text" && l.Error != "":
 				t.lastText = strings.TrimSpace(clean(b.Text))
@@ -263,8 +267,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 			var text string
 			_ = json.Unmarshal(l.Message.Content, &text) // on an error the text is empty, and nothing is shown
 			if t.promptSeen {
-				// Leave the time out: the line has the time when the message was sent, not when it
-				// was delivered.
+				// Leave the time of the entry empty: the line has the time when the user sent the
+				// message, not the time when the agent received it.
 				entries = append(entries, Entry{UserMessage, strings.TrimSpace(clean(text)), time.Time{}})
 			}
 			t.promptSeen = true
@@ -298,8 +302,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	return entries
 }
 
-// finished returns the entries for the end of the work. They are the final message, if it differs
-// from the agent's last text, and the usage.
+// finished returns the entries for the end of the agent's work: the usage and, before it, the final
+// message. The final message gets no entry if the agent's last text was the same.
 func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
 	if text := strings.TrimSpace(clean(words)); text != "" && text != t.lastText {
 		entries = append(entries, Entry{map[bool]EntryKind{false: AgentText, true: Problem}[failed], text, at})
@@ -343,9 +347,10 @@ func (t *Transcript) codex(line []byte) []Entry {
 	return nil
 }
 
-// item returns the entries for an action of Codex: one when it starts, and one with its output when
-// it is complete. Codex reports some actions only when they are complete; for these, item returns
-// both entries at once.
+// item returns the entries for an action or a message of Codex. An action has one entry when it
+// starts, and one with its output when it is complete. Codex reports some actions only when they
+// are complete; for these, item returns both entries at once. A message has one entry, when it is
+// complete.
 func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []Entry) {
 	switch i.Type {
 	case "userMessage", "reasoning":

@@ -10,23 +10,25 @@ import (
 type Turn struct {
 	Text   string // the message; empty if the log does not have it
 	Answer string // the agent's last text in the turn
-	// Point is the value of [Fork.Point] for a copy of the conversation up to and including this
-	// turn. It is empty if the log has no id for that.
+	// Point is the id that the agent program gives to the end of this turn. If it is used as
+	// [Fork.Point], the copied conversation ends with this turn. It is empty if the log has no such
+	// id.
 	Point string
 }
 
-// Copies says which conversations an agent program can copy.
+// Copies says how much of a conversation an agent program can copy into a new conversation.
 type Copies int
 
 // Values of Copies.
 const (
-	CopiesNone  Copies = iota // no conversation, or the program is unknown
+	CopiesNone  Copies = iota // nothing, or the program is unknown
 	CopiesWhole               // only whole conversations
-	CopiesParts               // conversations up to and including any turn that has a Point
+	CopiesParts               // the conversation from its start to the end of any turn that has a Point
 )
 
-// Turns returns the turns in the log of one attempt. can says which conversations the program that
-// wrote the log can copy. If it can copy none, the whole log counts as one turn.
+// Turns returns the turns of the conversation in the log of one attempt. The second result says how
+// much of the conversation can be copied by the program that wrote the log. If it is CopiesNone,
+// the whole log counts as one turn.
 func Turns(log []byte) (turns []Turn, can Copies) {
 	var t Transcript
 	r := turnReader{}

@@ -10,7 +10,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// finalMessage is a program's final message. class and text say how the work ended.
+// finalMessage is the final message of an agent program. The fields class and text say how the work
+// ended.
 type finalMessage struct {
 	class     failure.Class
 	text      string
@@ -18,8 +19,8 @@ type finalMessage struct {
 	resetText string // the end of the rate limit as the program prints it, or empty
 }
 
-// denial records an agent's requests that were denied, and whether the agent continued after the
-// last denial.
+// denial records the agent's requests for permission that were denied, and whether the agent
+// continued after the last denial.
 type denial struct {
 	requests []string
 	// continued says that the agent used another tool after the last denial. If false, gaffer
@@ -37,16 +38,18 @@ func (d *denial) add(what string) {
 	d.continued = false
 }
 
-// usedTool records that the agent used a tool, so it went on after any earlier denial.
+// usedTool records that the agent used a tool. So the agent has continued after any earlier denial.
 func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 
 // judge decides how an attempt ended.
 //
-// If gaffer stopped the program for a reason other than [Lingered], that reason decides,
-// even if the final message reports success.
+// If gaffer stopped the program, the reason why gaffer stopped it decides, even if the final
+// message reports success. The exception is the reason [Lingered]: the program had printed its
+// final message, but did not exit.
 //
-// A denial is a failure only if the agent stopped because of it. If the program ended without a
-// final message, and not because of a denial, it has crashed, whatever its exit code.
+// The denial of a request for permission is a failure only if the agent stopped because of it. If
+// the program ended without a final message, and not because of a denial, judge considers it
+// crashed, whatever its exit code is.
 func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Verdict {
 	if exit.StopReason != "" && exit.StopReason != Lingered {
 		return stoppedVerdict(final, otherOutput, exit)
@@ -73,14 +76,16 @@ func judge(final *finalMessage, denied denial, otherOutput string, exit Exit) Ve
 	return v
 }
 
-// Proven returns the verdict for an attempt whose work has passed the task's checks. The work is
-// then done, even if requests of the agent were denied.
+// Proven returns v changed to a success. The caller uses it if the attempt's work has passed the
+// task's checks. Then the work is done, even if some of the agent's requests for permission were
+// denied.
 func (v Verdict) Proven() Verdict {
 	v.Class, v.Summary = failure.None, v.summaryWithDenials(v.Answer)
 	return v
 }
 
-// summaryWithDenials returns a summary of text, with a note about denied requests.
+// summaryWithDenials returns a summary of text. If some of the agent's requests for permission were
+// denied, the summary ends with a list of them.
 func (v Verdict) summaryWithDenials(text string) string {
 	note := v.DeniedText()
 	if note == "" {
@@ -93,8 +98,8 @@ func (v Verdict) summaryWithDenials(text string) string {
 	return text + " (" + note + ")"
 }
 
-// DeniedText lists the denied requests, such as "denied: Bash: make install". It is empty if no
-// request was denied.
+// DeniedText lists the agent's requests for permission that were denied, such as "denied: Bash:
+// make install". It returns "" if no request was denied.
 func (v Verdict) DeniedText() string {
 	if len(v.Denied) == 0 {
 		return ""
@@ -102,8 +107,8 @@ func (v Verdict) DeniedText() string {
 	return firstChars(clean("denied: "+strings.Join(v.Denied, "; ")), summaryLength/2)
 }
 
-// resetTime returns when a rate limit ends, or zero if the program's output does not say so. now is
-// the time when the program ended.
+// resetTime returns when a rate limit ends, or the zero time if the program's output does not say
+// so. The parameter now is the time when the program ended.
 func (w *finalMessage) resetTime(now time.Time) time.Time {
 	if !w.reset.IsZero() {
 		return w.reset

@@ -1,5 +1,5 @@
-// Package pane is a program that runs in a terminal, in which the user watches an agent. It starts
-// the supervisor process of one attempt and shows the agent's activity as readable text. If the
+// Package pane is a program with which the user watches an agent in a terminal. The program starts
+// the supervisor process of one attempt, and shows the agent's activity as readable text. If the
 // program is killed, the agent keeps running and only the display is lost.
 package pane
 
@@ -13,12 +13,12 @@ const Command = "pane"
 
 // Args are the command-line arguments of the pane program.
 type Args struct {
-	Socket string // socket on which gaffer waits for the supervisor
+	Socket string // path of the Unix socket on which another gaffer process waits for the supervisor
 	Task   string // id of the run and the task, as RUN/TASK
 	Kind   string // kind of agent, which determines the format of the log
-	Policy string // policy for the agent's questions; the log's format may depend on it
+	Policy string // what gaffer does with the agent's questions; the log's format may depend on it
 	Log    string
-	From   int64 // offset in the log at which this attempt's output begins
+	From   int64 // offset in the log at which this attempt's output begins, in bytes
 }
 
 // List returns the arguments as a list of strings, in the form that [ParseArgs] reads.

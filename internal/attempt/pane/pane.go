@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/text/safe"
 )
 
-// lookEvery is the interval between reads of the log.
+// lookEvery is the interval between two reads of the agent's log.
 const lookEvery = 100 * time.Millisecond
 
 // Main runs the pane program until the supervisor has exited. It returns the program's exit code.
@@ -57,7 +57,7 @@ func run(args Args, in io.Reader, out io.Writer) error {
 	return p.until(over, typed)
 }
 
-// read sends every line that the user types to the channel.
+// read reads the lines that the user types, and sends each of them to the channel.
 func read(in io.Reader, typed chan<- string) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -102,8 +102,8 @@ func (p *pane) show(last bool) (err error) {
 	return err
 }
 
-// answer answers the agent's question by running 'gaffer answer', and shows its
-// output.
+// answer answers the agent's question with the text that the user has typed. It runs 'gaffer
+// answer' and shows the output of that command.
 func (p *pane) answer(text string) {
 	if strings.TrimSpace(text) == "" {
 		return

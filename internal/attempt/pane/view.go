@@ -11,7 +11,7 @@ import (
 // view converts an agent's output to readable text, line by line.
 type view struct {
 	reader agent.Reader    // nil if the output is plain text, which needs no conversion
-	asks   *agent.Question // the open question, or nil
+	asks   *agent.Question // the agent's question that has no answer yet, or nil
 	last   string          // the last activity that was shown
 }
 
@@ -37,7 +37,7 @@ func (v *view) line(line []byte) string {
 		v.take(&b, s)
 	}
 	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && b.Len() == 0 {
-		fmt.Fprintf(&b, "%s\n", line) // show a line outside the protocol, such as a warning, unchanged
+		fmt.Fprintf(&b, "%s\n", line) // the line is not JSON, for example a warning: show it unchanged
 	}
 	return b.String()
 }
@@ -59,8 +59,9 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 	}
 }
 
-// answer returns the arguments of the command 'gaffer answer' that answers the open question. task
-// has the form RUN/TASK. typed is what the user has typed: the number of an option, or a text.
+// answer returns the arguments of a 'gaffer answer' command that answers the agent's question. The
+// parameter task has the form RUN/TASK. The parameter typed is what the user has typed: the number
+// of an option, or a text.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

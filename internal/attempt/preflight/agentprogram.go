@@ -61,8 +61,8 @@ func inside(file, folder string) bool {
 	return err != nil || filepath.IsLocal(rel)
 }
 
-// checkModel reports a problem if opencode does not have the task's model. It does not check other
-// programs, because they cannot list their models.
+// checkModel reports a problem if the program opencode does not have the task's language model. It
+// does not check other agent programs, because they cannot list their models.
 func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 	model := u.first.Model
 	if kind != "opencode" || model == "" {
@@ -72,8 +72,9 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 		c.addMissing("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.describe(), model)
 		return
 	}
-	// Skip the check if the project, or variables of the agent or the task, may add models.
-	// 'opencode models' does not list these: it runs outside the project, without the variables.
+	// The project's settings, and environment variables of the agent or of the task, may add
+	// models. 'opencode models' does not list those, because gaffer runs it outside the project and
+	// without these variables. So skip the check if there are such settings or variables.
 	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
 		return
 	}
@@ -103,7 +104,7 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 	c.addMissing(next, "%s: opencode has no model %q", u.describe(), model)
 }
 
-// configuresOpencode reports whether the project has opencode settings, which may add
+// configuresOpencode reports whether the project has opencode settings, which may add language
 // models.
 func (c *checker) configuresOpencode() bool {
 	return slices.ContainsFunc([]string{"opencode.json", "opencode.jsonc", ".opencode"}, func(name string) bool {

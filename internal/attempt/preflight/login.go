@@ -10,22 +10,23 @@ import (
 	"gaffer/statefile/host"
 )
 
-// login lists the places where a program may keep its login. If gaffer is not sure whether the user
-// is logged in, it assumes that the user is, so that it does not refuse a run that could work.
+// login lists the places where an agent program may keep its login (its key or token). If gaffer
+// cannot find out whether the user is logged in, it assumes that the user is, because it must not
+// refuse a run that could work.
 type login struct {
-	variables []string     // names or name prefixes of environment variables that contain a login
-	folder    string       // name of the environment variable with the settings folder's path
-	otherwise string       // default of the settings folder, relative to the home folder
-	files     []loginTrace // files in the settings folder
-	home      []loginTrace // files in the home folder
-	project   []loginTrace // files in the project or in a folder above it
-	system    []loginTrace // files with absolute paths
-	keychain  bool         // on macOS the login may be in the keychain, which is not queried
+	variables []string     // names, or beginnings of names, of environment variables that contain a login
+	folder    string       // name of the environment variable that has the path of the program's settings folder
+	otherwise string       // path of the settings folder if the variable is not set, relative to the home folder
+	files     []loginTrace // files in the settings folder that may contain a login
+	home      []loginTrace // files in the home folder that may contain a login
+	project   []loginTrace // files in the project, or in a folder above it, that may contain a login
+	system    []loginTrace // files that may contain a login, with absolute paths
+	keychain  bool         // on macOS the login may be in the keychain, which gaffer does not read
 	next      string       // what the user can do to log in
 }
 
-// loginTrace is a file that indicates a login if it contains one of the words. Without
-// words, the file's existence indicates a login.
+// loginTrace is a file that shows that the user is logged in if it contains one of the words. If
+// there are no words, it is enough that the file exists.
 type loginTrace struct {
 	name  string
 	words []string
@@ -33,8 +34,8 @@ type loginTrace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins has the places of the login for each kind of agent whose login is checked. opencode is
-// missing, because some of its models need no login.
+// logins has the places where the login may be, for each agent program whose login is checked.
+// opencode is missing, because some of its language models need no login.
 var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
@@ -65,9 +66,9 @@ var logins = map[string]login{
 	},
 }
 
-// checkLogin reports a problem if it finds no login in the environment or in files. It checks
-// nothing if logins has no entry for kind, if HOME is not set, or if the login may be in a
-// keychain. It runs no program and uses no network.
+// checkLogin reports a problem if it finds no login of the agent program in the environment
+// variables or in files. It checks nothing if logins has no entry for kind, if HOME is not set, or
+// if the login may be in the macOS keychain. It runs no program and uses no network.
 func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 	l, ok := logins[kind]
 	home := lookupEnv(env, "HOME")

@@ -59,8 +59,8 @@ func (p Problem) String() string {
 type Options struct {
 	Root   string                  // the project's root
 	Agents map[string]agent.Custom // the agents in gaffer.yaml, and those that gaffer defines itself
-	// Accounts are the user's accounts of agent programs. If an agent has accounts, they are
-	// checked instead of the agent's login.
+	// Accounts are the accounts of agent programs that the user has set up in gaffer. If an agent
+	// has accounts, they are checked instead of the login of the agent's program.
 	Accounts []account.Account
 	// Environ is the environment of the agents, as NAME=value. If a name occurs twice, the last
 	// value counts.
@@ -98,15 +98,15 @@ type checker struct {
 	plan  plan.Plan
 	found []Problem
 
-	models map[string]bool // models that opencode lists; nil if opencode was not queried yet
+	models map[string]bool // language models that the program opencode lists; nil until gaffer has asked it
 }
 
 func (c *checker) addMissing(next, format string, args ...any) {
 	c.found = append(c.found, Problem{Text: fmt.Sprintf(format, args...), Next: next})
 }
 
-// agentUse is a group of tasks with the same agent, model, program, worktree setting and
-// environment. They are checked together.
+// agentUse is a group of tasks that have the same agent, language model, program, worktree setting
+// and environment variables. So they can be checked together.
 type agentUse struct {
 	agent string
 	first plan.Task
@@ -162,10 +162,12 @@ func (u *agentUse) describe() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// checkAgent checks an agent's program and accounts. If gaffer.yaml does not set another program
-// for the agent, checkAgent also checks the model and, for an agent without accounts, the login. It
-// returns the path of the program, or "" if the program was not found or may be created by an
-// earlier task.
+// checkAgent checks whether the tasks of u can use their agent: the agent's program, accounts and
+// references to secrets. If gaffer.yaml does not name another program for the agent, checkAgent
+// also checks the language model and, if the agent has no accounts, the login.
+//
+// It returns the path of the program. It returns "" if the program was not found, or if an earlier
+// task may create the program.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
@@ -201,7 +203,8 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if len(accounts) > 0 {
 		c.checkAccounts(accounts, u)
 	}
-	// Check the login and the model of a built-in program. Gaffer knows neither for other programs.
+	// Check the login and the language model only if gaffer.yaml does not name another program for
+	// the agent. Gaffer does not know the logins and models of other programs.
 	if len(own.Argv) == 0 {
 		if len(accounts) == 0 {
 			c.checkLogin(kind, env, u)
@@ -211,8 +214,8 @@ func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	return path
 }
 
-// checkAccounts reports the problems of an agent's accounts. If at least one account can be used,
-// it reports nothing.
+// checkAccounts checks the accounts of an agent. If at least one of them can be used, it reports
+// nothing. Otherwise it reports the problems of all of them.
 func (c *checker) checkAccounts(accounts []account.Account, u *agentUse) {
 	var found []Problem
 	for _, a := range accounts {
@@ -258,9 +261,10 @@ var installHints = map[string]string{
 	"opencode": "install it with 'npm install -g opencode-ai', or name another agent",
 }
 
-// find looks a program up in the same way as the supervisor process that will start it. It returns
-// "" if the program is missing. If the task will run in a worktree that does not exist yet, a
-// relative path counts as found.
+// find returns the path of a program. It looks the program up in the same way as the supervisor
+// process that will start it. It returns "" if the program is missing. If the task will run in a
+// worktree that does not exist yet, find cannot check a path that is relative to that worktree, and
+// returns it unchanged.
 func (c *checker) find(program string, env []string, t plan.Task) string {
 	if !strings.Contains(program, "/") {
 		path, err := supervisor.FindProgram(program, env)
@@ -286,8 +290,8 @@ func (c *checker) find(program string, env []string, t plan.Task) string {
 	return program
 }
 
-// variables returns the variables as NAME=value. It leaves out those whose value is a reference to
-// a secret.
+// variables returns the environment variables as NAME=value. It leaves out the variables whose
+// value is a reference to a secret.
 func variables(env map[string]secret.Value) (list []string) {
 	for name, value := range env {
 		if !value.IsReference() {
@@ -297,8 +301,8 @@ func variables(env map[string]secret.Value) (list []string) {
 	return list
 }
 
-// checkReferences reports references to secrets that cannot be resolved. It checks the variables of
-// an agent and of the tasks that use the agent.
+// checkReferences reports each reference to a secret that cannot be resolved on this machine. It
+// checks the environment variables of an agent and of the tasks that use the agent.
 func (c *checker) checkReferences(u *agentUse) {
 	refs := maps.Clone(c.Agents[u.agent].Env)
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })
@@ -308,9 +312,9 @@ func (c *checker) checkReferences(u *agentUse) {
 	}
 }
 
-// checkRepositories checks the repositories in which worktrees will be created, the
-// branches of the project's repository, and the program gh if the workflow makes a pull
-// request.
+// checkRepositories checks the repositories in which worktrees will be created, and the branches of
+// the project's repository that must exist. If the workflow makes a pull request, it also checks
+// that the program gh is installed.
 func (c *checker) checkRepositories(ctx context.Context) {
 	var roots []string
 	if c.plan.Workflow != nil || len(c.Branches) > 0 {

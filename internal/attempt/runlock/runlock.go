@@ -1,5 +1,5 @@
-// Package runlock ensures that only one gaffer process at a time works on a run of this
-// machine, and records which process that is.
+// Package runlock ensures that on this machine only one gaffer process at a time works on a run,
+// and records which process that is.
 package runlock
 
 import (
@@ -41,7 +41,8 @@ const (
 	Within = time.Second
 )
 
-// Locks is the path of the folder with a lock file and an owner file for each run of this machine.
+// Locks is the path of a folder. For each run on this machine, the folder contains a lock file and
+// an owner file, which names the process that works on the run.
 type Locks string
 
 func (l Locks) ownerFile(run string) string { return filepath.Join(string(l), run+".owner") }
@@ -64,8 +65,9 @@ func (l Locks) Lock(ctx context.Context, run string) (release func(), err error)
 	if err != nil {
 		return nil, err
 	}
-	// If the lock file was deleted while another process held its lock, this process has just
-	// locked a new file. So check the recorded owner too.
+	// Another process may still work on the run although this process has got the lock: if someone
+	// has deleted the lock file, this process has just locked a new file. So also check the process
+	// that the owner file names.
 	if other := l.Owner(run); other.Alive && other.PID != os.Getpid() {
 		_ = lock.Unlock() // if this fails, the kernel releases the lock when the process exits
 		return nil, &OwnedError{run, other.PID}
@@ -99,9 +101,10 @@ func (l Locks) Owner(run string) fleet.Owner {
 	return fleet.Owner{PID: p.PID, Alive: host.OS().Alive(p) == host.Alive}
 }
 
-// WorkedOn reports whether a gaffer process on this machine has ever worked on a local run, which
-// is a run whose OnlyWorker is its own id. Other programs can write to the database, so WorkedOn
-// also requires the lock file of the run. That file remains after the run has ended.
+// WorkedOn reports whether run is a local run on which a gaffer process of this machine has ever
+// worked. A run is local if its field OnlyWorker is the run's own id. The database alone does not
+// prove that, because other programs can write to it. So WorkedOn also requires that the lock file
+// of the run exists. Lock creates that file, and it remains after the run has ended.
 func (l Locks) WorkedOn(run store.Run) bool {
 	_, err := os.Stat(l.File(run.ID))
 	return run.OnlyWorker == run.ID && err == nil

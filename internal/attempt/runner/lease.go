@@ -7,14 +7,15 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// lease is the time until which an attempt may run; after that the supervisor freezes it. The lease
-// applies to the process that is running: first the agent, and later each check.
+// lease is the time until which an attempt may run. After that the supervisor freezes the process
+// of the attempt that is running: first that is the agent, and later each command that checks the
+// work.
 type lease struct {
-	// sending is held while a new end of the lease is sent to the supervisor. So the newest end
-	// arrives last.
+	// sending is held while a new end of the lease is sent to the supervisor. So two ends are never
+	// sent at the same time, and the newest one arrives last.
 	sending sync.Mutex
 
-	mu      sync.Mutex // guards the fields below; not held while a message is sent
+	mu      sync.Mutex // guards the fields below; not held while an end of the lease is sent
 	until   time.Time  // end of the lease; zero means forever
 	process *supervisor.Process
 }
@@ -50,9 +51,10 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// moveTo makes the lease apply to another process p, for example a check. current is the end of the
-// lease with which p was started; zero means forever. If the attempt's lease has a different
-// end, moveTo sends that end to p.
+// moveTo makes the lease apply to another process p of the attempt, for example a command that
+// checks the work. The parameter current is the end of the lease with which p was started; zero
+// means forever. If the attempt's lease has a different end, moveTo sends that end to the
+// supervisor of p.
 func (l *lease) moveTo(p *supervisor.Process, current time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -1,8 +1,10 @@
 // Package runner runs one attempt of a task. It starts the agent under a supervisor, reads the
-// agent's output, passes questions to the [Owner] and answers to the agent, stops the agent, judges
-// how it ended, and checks the work. The attempt's folder contains the job, and the ids of the
-// questions that were answered and of the messages that were sent. So if this process dies, another
-// gaffer process can take over the attempt with [Adopt] and come to the same result.
+// agent's output, passes the agent's questions to the [Owner] and the answers to the agent, stops
+// the agent, judges how it ended, and runs the commands that check its work.
+//
+// The attempt's folder contains the [Job], and the ids of the questions that were answered and of
+// the messages that were sent. So if this process dies, another gaffer process can take over the
+// attempt with [Adopt] and come to the same result.
 package runner
 
 import (
@@ -26,10 +28,10 @@ import (
 )
 
 // Job describes what an attempt has to do. It is stored in the attempt's folder, as part of the
-// supervisor's spec.
+// data that the supervisor gets.
 type Job struct {
 	Attempt  string        `json:"attempt"`
-	Agent    string        `json:"agent"` // the agent's name, for a process that adopts the attempt
+	Agent    string        `json:"agent"` // the agent's name, for another gaffer process that takes over the attempt
 	Request  agent.Request `json:"request"`
 	Work     string        `json:"work"` // the folder the agent works in
 	Log      string        `json:"log"`
@@ -43,13 +45,13 @@ type Job struct {
 	// default.
 	Grace time.Duration `json:"grace,omitempty"`
 
-	Sandbox sandbox.Spec `json:"sandbox,omitzero"` // the sandbox for the agent and the checks
+	Sandbox sandbox.Spec `json:"sandbox,omitzero"` // the sandbox for the agent and for the commands in Verify
 
-	// Env has variables for the agent and the checks, in addition to this process's environment. It
-	// is not stored, because it may contain API keys.
+	// Env has environment variables for the agent and for the commands in Verify, in addition to
+	// the environment of this process. It is not stored, because it may contain API keys.
 	Env []string `json:"-"`
-	// Secrets has variables whose values are references to secrets. They are resolved when a
-	// program starts, and the resolved values are not stored.
+	// Secrets has environment variables whose values are references to secrets. The references are
+	// resolved when a program starts, and the resolved values are not stored.
 	Secrets map[string]secret.Value `json:"-"`
 	// Account is the user's account with which the agent works. It is zero if the agent's program
 	// uses its own login.
@@ -70,8 +72,8 @@ type Result struct {
 // Progress are not set.
 type Activity struct {
 	fleet.Progress
-	// Unproven is why gaffer cannot tell whether the agent has ended, see [UnprovenText]. If it is
-	// set, Doing has the same text.
+	// Unproven says why gaffer cannot tell whether the agent has ended, as a text from
+	// [UnprovenText]. It is usually empty. If it is not, the field Doing has the same text.
 	Unproven string
 }
 
@@ -88,22 +90,23 @@ type Owner interface {
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
-	Home       string           // a folder above the folders of all attempts, see supervisor.Spec
-	Pool       *supervisor.Pool // pool of supervisors to reuse; nil means a new supervisor for each program
+	Home       string           // a folder above the folders of all attempts, see Home in supervisor.Spec
+	Pool       *supervisor.Pool // supervisor processes that are used again; nil means a new one for each program
 	Owner      Owner
-	// Secrets resolves references to secrets in variables.
+	// Secrets resolves references to secrets in environment variables.
 	Secrets secret.Resolver
-	// Machine makes sandboxes for programs. If it is nil, Start fails for a job that needs one.
+	// Machine makes sandboxes for programs. If it is nil, Start fails for a job that needs a
+	// sandbox.
 	Machine *sandbox.Machine
-	// Until is when the supervisor freezes the agent. [Attempt.Extend] can postpone that. Zero
-	// means never.
+	// Until is the end of the lease: the time at which the supervisor freezes the agent. A call of
+	// [Attempt.Extend] can postpone it. Zero means never.
 	Until time.Time
 	// Abandon is how long the agent may stay frozen while no worker is connected to its supervisor.
 	// After that it is killed, see [supervisor.Spec].
 	Abandon time.Duration
-	// Terminal returns a terminal in which users can watch the agent. offset is where the agent's
-	// output begins in the log, in bytes. If Terminal or its result is nil, there is no terminal.
-	// Terminal is ignored if there is no Pool.
+	// Terminal returns a terminal in which users can watch the agent. The parameter offset is where
+	// the agent's output begins in the log, in bytes. There is no terminal if Terminal is nil, if
+	// it returns nil, or if Pool is nil.
 	Terminal func(offset int64) *supervisor.Terminal
 }
 
@@ -133,8 +136,8 @@ func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, f
 	return o.supervise(starting, dir, spec)
 }
 
-// supervise starts a program under a supervisor of the pool, or under a new supervisor if there is
-// no pool.
+// supervise starts a program under a supervisor from o.Pool. If o.Pool is nil, it starts a new
+// supervisor.
 func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec) (*supervisor.Process, error) {
 	spec.Home = o.Home
 	if o.Pool != nil {
@@ -154,8 +157,8 @@ const (
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// agentFolder returns the folder that the supervisor uses for the n-th launch of the agent; n
-// begins at 1. An attempt has more than one launch only if the earlier launches failed.
+// agentFolder returns the folder that the supervisor uses for the n-th launch of the agent. The
+// first launch has n = 1. There is a second or later launch only if the earlier ones failed.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
 		return string(f) // most attempts have only one launch, and need no other folder
@@ -173,8 +176,8 @@ func (f folder) launches() (int, error) {
 	}
 }
 
-// ReadJob returns the job of an attempt, as stored by the last launch of its agent. The error is
-// fs.ErrNotExist if no launch has stored a job.
+// ReadJob returns the job of the attempt in the folder dir, as stored by the last launch of its
+// agent. The error is fs.ErrNotExist if no launch has stored a job.
 func ReadJob(dir string) (Job, error) {
 	f := folder(dir)
 	n, err := f.launches()
@@ -182,7 +185,7 @@ func ReadJob(dir string) (Job, error) {
 		var j Job
 		stored, err := supervisor.Job(f.agentFolder(n))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // the process that launched the agent died before it wrote the spec
+		case errors.Is(err, fs.ErrNotExist): // the process that launched the agent died before it stored the job
 			continue
 		case err == nil:
 			err = json.Unmarshal(stored, &j)

@@ -9,11 +9,12 @@ import (
 	"strconv"
 )
 
-// sentIDs records what was written to the agent's stdin: the ids of answered questions and
-// requests, or the ids of messages. A process that adopts the attempt reads the same questions from
-// the log, and gets the same messages again. It must not write the same answers and messages a
-// second time. An id is recorded after its answer was written. If gaffer crashes in between, the
-// answer is written twice, which is less harmful than an answer that is never written.
+// sentIDs records, in a file of the attempt, what was written to the agent's stdin: either the ids
+// of the agent's questions and requests that were answered, or the ids of the user's messages. A
+// gaffer process that adopts the attempt reads the same questions from the agent's log, and gets
+// the same messages from the engine again. It must not write an answer or a message a second time.
+// An id is recorded after its answer was written. If gaffer crashes in between, the answer is
+// written twice, which is less harmful than an answer that is never written.
 type sentIDs struct {
 	path string
 	ids  map[string]bool

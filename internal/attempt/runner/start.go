@@ -22,9 +22,10 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Start starts an attempt in the folder dir. If the agent cannot be launched, no process of the
-// attempt is running. The exception is a [*supervisor.UnknownError]: then one may be running. The
-// error is a [*supervisor.FailedError] if the program or the folder to run in is missing.
+// Start starts an attempt in the folder dir. If the launch of the agent fails, no process of the
+// attempt is running, except after a [*supervisor.UnknownError]: then one may be running. The error
+// is a [*supervisor.FailedError] if the agent's program, or the folder that it is to run in, is
+// missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
 	job.Request.LimitUSD, job.Request.LimitTokens = job.Limit.USD(), job.Limit.Tokens
 	launch, err := with.Launch(job.Request)
@@ -51,7 +52,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		return nil, err
 	}
 	n, err := f.launches()
-	if err == nil && n > 0 { // an earlier launch seems to have failed: make sure that it has ended
+	if err == nil && n > 0 { // an earlier launch seems to have failed: make sure that its processes have ended
 		opts.Supervisor.Attempt = job.Attempt
 		err = end(ctx, f.agentFolder(n), opts)
 	}
@@ -87,10 +88,10 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 }
 
 // wrap returns the command line and the environment with which the program of c runs in the job's
-// sandbox. If gaffer makes no sandbox for the job, wrap returns those of c. kind is the kind of
-// agent whose files the program needs; empty means none. If the program is missing on this machine,
-// the error is a [*supervisor.FailedError]. wrap does not check this for a container, whose image
-// contains the program.
+// sandbox. If gaffer makes no sandbox for the job, wrap returns those of c unchanged. The parameter
+// kind is the kind of agent, such as claude, whose files the program needs; empty means none. If
+// the program is missing on this machine, the error is a [*supervisor.FailedError]. For a
+// container, wrap does not check that, because the program is in the container's image.
 func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []string, err error) {
 	if !job.Sandbox.Outside() {
 		return c.Argv, c.Env, nil
@@ -112,8 +113,9 @@ func (o Options) wrap(job Job, kind string, c sandbox.Command) (argv, env []stri
 	return o.Machine.Wrap(s, c)
 }
 
-// given returns the names of the environment variables that are set for the agent, for its account
-// and for the task, including variables whose values are references to secrets.
+// given returns the names of the environment variables that are set specially for this agent: for
+// its program, for its account and for its task. They include variables whose values are references
+// to secrets.
 func given(launch []string, refs map[string]secret.Value, job Job) (names []string) {
 	account, accountRefs := job.Account.Environment()
 	for _, v := range slices.Concat(launch, account, job.Env) {
@@ -123,10 +125,10 @@ func given(launch []string, refs map[string]secret.Value, job Job) (names []stri
 	return slices.Concat(names, slices.Collect(maps.Keys(refs)), slices.Collect(maps.Keys(accountRefs)), slices.Collect(maps.Keys(job.Secrets)))
 }
 
-// environment returns the environment of the agent's program. A variable that the task sets
-// replaces the same variable of the account, and both replace that of the agent. A reference to a
-// secret is not resolved if the value is replaced. Variables with the keys of other accounts are
-// left out.
+// environment returns the environment of the agent's program. The task, the user's account with
+// which the agent works, and the settings of the agent may set the same variable. Then the task's
+// value is used, or the account's if the task sets none. A reference to a secret is not resolved if
+// another value replaces it. Variables with the keys of the user's other accounts are left out.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	env := environ(launch.Env)
 	own, ownRefs := []string(nil), map[string]secret.Value{}
@@ -192,8 +194,8 @@ func (a *Attempt) NeverStarted() bool {
 	return err == nil && exit.NeverStarted
 }
 
-// newAttempt returns an attempt that has no process yet. It reads which answers and messages earlier
-// processes have written to the agent.
+// newAttempt returns an attempt that has no process yet. From the attempt's files, it reads which
+// answers and messages earlier gaffer processes have written to the agent's stdin.
 func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, opts Options) (*Attempt, error) {
 	done, err := readSentIDs(f, answeredFile)
 	if err != nil {
@@ -322,8 +324,9 @@ func lastValues(env []string) (list []string) {
 	return list
 }
 
-// End kills all processes of an attempt, those of its agent and those of its checks, and waits for
-// their end. dir is the attempt's folder. The error is fs.ErrNotExist if the folder is missing.
+// End kills all processes of an attempt, and waits for their end. These are the processes of the
+// agent and those of the checks, which are the commands that verify the agent's work. dir is the
+// attempt's folder. The error is fs.ErrNotExist if the folder is missing.
 func End(ctx context.Context, dir, attempt string, opts Options) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -350,7 +353,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // ignore the error: Wait waits for the end in any case
+	_ = p.Stop(string(failure.Cancelled), true) // ignore the error: even if this fails, Wait waits until the processes have ended
 	_, err = p.Wait(ctx)
 	return err
 }

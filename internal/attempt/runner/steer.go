@@ -12,8 +12,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// interruptWithin is how long an agent may take to end its turn after an interrupt. After that time
-// the agent is stopped. [Job.Grace] replaces this default.
+// interruptWithin is how long an agent may take, after an interrupt, to end its turn: the work on
+// one prompt or message. After that time gaffer stops the agent's program. [Job.Grace] replaces
+// this default.
 const interruptWithin = 10 * time.Second
 
 // steerRequest holds the arguments of the last call of [Attempt.Steer]. It is safe for concurrent
@@ -27,10 +28,10 @@ type steerRequest struct {
 	interrupt bool
 }
 
-// Steer sets the messages that wait for the agent, oldest first. interrupt says whether the agent
-// must end its turn. Each call replaces the messages and the interrupt of earlier calls. If the
-// agent's program accepts no messages while it runs, an interrupt stops the agent, and the messages
-// keep waiting. Steer does not block.
+// Steer sets the user's messages that wait for the agent, oldest first. The parameter interrupt
+// says whether the agent must stop its current work, which is called a turn. Each call replaces the
+// messages and the interrupt of earlier calls. If the agent's program accepts no messages while it
+// runs, an interrupt stops the program, and the messages keep waiting. Steer does not block.
 func (a *Attempt) Steer(waiting []fleet.Message, interrupt bool) {
 	a.steerRequest.mu.Lock()
 	a.steerRequest.set, a.steerRequest.messages, a.steerRequest.interrupt = true, waiting, interrupt
@@ -47,15 +48,16 @@ func (i *steerRequest) read() (waiting []fleet.Message, interrupt, set bool) {
 	return i.messages, i.interrupt, i.set
 }
 
-// steering is the state of the messages to the agent. Only the goroutine of Run uses it.
+// steering is the state of the user's messages to the agent, and of interrupts. Only the goroutine
+// of [Attempt.Run] uses it.
 type steering struct {
 	agent agent.Steerable // nil if the program accepts no messages while it runs
-	// written has the ids of the messages that were written to the agent's stdin. A
-	// process that adopts the attempt must not write them again.
+	// written has the ids of the messages that were written to the agent's stdin. A gaffer process
+	// that adopts the attempt must not write them again.
 	written   sentIDs
 	keys      map[string]string // ids of the written messages, by their agent.MessageKey
 	echoed    map[string]bool   // agent.MessageKey of each message that the agent has confirmed
-	delivered []string          // ids of the messages that were reported to the owner as received
+	delivered []string          // ids of the messages whose receipt was reported to the attempt's Owner
 	// due has the ids of written messages that the agent is still expected to confirm.
 	due         map[string]bool
 	interrupted time.Time // when the agent was last interrupted or stopped; zero before
@@ -72,8 +74,8 @@ func newSteering(f folder, r agent.Reader) (steering, error) {
 	return s, err
 }
 
-// noteDelivered reports to the owner that the agent has received the message with this id, unless
-// that was reported before.
+// noteDelivered reports to the attempt's [Owner] that the agent has received the message with this
+// id, unless that was reported before.
 func (a *Attempt) noteDelivered(id string) {
 	delete(a.steering.due, id)
 	if !slices.Contains(a.steering.delivered, id) {
@@ -82,18 +84,18 @@ func (a *Attempt) noteDelivered(id string) {
 	}
 }
 
-// notePromptDelivered tells the owner that the agent has received the messages in its prompt. It is
-// called when the agent has made progress or has finished its work.
+// notePromptDelivered tells the attempt's [Owner] that the agent has received the user's messages
+// that its prompt contains. It is called when the agent has made progress or has finished its work.
 func (a *Attempt) notePromptDelivered() {
 	for _, id := range a.job.Messages {
 		a.noteDelivered(id)
 	}
 }
 
-// steer passes messages and an interrupt to the agent. It also interrupts an agent that has spent
-// its limit, and withdraws messages that are missing in the last call of Steer. If a message cannot
-// be written, for example because the agent has ended, it keeps waiting, and the engine can start
-// another attempt for it.
+// steer passes the waiting messages and an interrupt to the agent. It also interrupts an agent that
+// has spent its limit of money or tokens. It withdraws a message that was written earlier, but is
+// missing in the last call of [Attempt.Steer]. If a message cannot be written, for example because
+// the agent has ended, the message keeps waiting, and the engine can start another attempt for it.
 func (a *Attempt) steer(now time.Time) {
 	s := &a.steering
 	waiting, interrupt, set := a.steerRequest.read()
@@ -132,7 +134,7 @@ func (a *Attempt) steer(now time.Time) {
 		if a.process.InputOnce("message "+m.ID, data) != nil {
 			return
 		}
-		_ = s.written.add(m.ID) // if this fails, InputOnce still prevents a second delivery
+		_ = s.written.add(m.ID) // if this fails, the supervisor still drops a second copy of the message
 		s.keys[agent.MessageKey(m.ID)], s.due[m.ID] = m.ID, true
 		a.lastProgress = now
 	}
@@ -148,9 +150,9 @@ func (a *Attempt) withdraw(id string) {
 	}
 }
 
-// interrupt makes the agent end its turn. When the turn has ended, closeInput closes the agent's
-// stdin. If the program cannot end a turn, or takes too long, interrupt stops the agent. why is the
-// reason for the stop.
+// interrupt makes the agent end its turn, which is its current work. When the turn has ended,
+// closeInput closes the agent's stdin. If the program cannot end a turn, or takes too long,
+// interrupt stops the program, and the parameter why is recorded as the reason for the stop.
 func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	s := &a.steering
 	var data []byte
@@ -160,8 +162,8 @@ func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 		return
 	case s.agent != nil && a.inputClosedAt.IsZero():
 		s.interrupted = now
-		// Withdraw the unconfirmed messages, so that the agent does not start another turn for
-		// them.
+		// Withdraw the messages that the agent has not confirmed. Otherwise it would start another
+		// turn for them after the interrupted one.
 		for _, id := range slices.Sorted(maps.Keys(s.due)) {
 			a.withdraw(id)
 		}
@@ -176,9 +178,9 @@ func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	}
 }
 
-// closeInput closes the agent's stdin if the agent has finished. While the agent has not confirmed
-// all messages, closeInput leaves stdin open, but at most for a.linger after the agent has
-// finished.
+// closeInput closes the agent's stdin if the agent has finished its work. If the agent has not
+// confirmed all messages, closeInput waits for that, but at most for the duration a.linger after
+// the agent has finished.
 func (a *Attempt) closeInput(now time.Time) {
 	if a.finishedAt.IsZero() || !a.inputClosedAt.IsZero() || len(a.steering.due) > 0 && now.Sub(a.finishedAt) <= a.linger {
 		return

@@ -22,9 +22,9 @@ type tail struct {
 // maxRead is the maximum number of bytes per read.
 const maxRead = 64 << 10
 
-// read calls visit for every new line. It reads up to the offset limit, or up to the end of the log
-// if limit is negative. The caller sets complete if no more output will be written. Then visit also
-// gets a last line that does not end with a newline.
+// read calls the function visit for every new line. It reads up to the offset limit, in bytes. If
+// limit is negative, it reads up to the end of the log. The parameter complete says that no more
+// output will be written. Then visit also gets a last line that does not end with a newline.
 func (t *tail) read(limit int64, complete bool, visit func(line []byte)) error {
 	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !complete {
 		return nil

@@ -71,9 +71,10 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	}, exit.StopReason, nil
 }
 
-// startCheck starts a check. If another process has already started it, startCheck takes that check
-// over, even if it has ended. If the check's supervisor was killed, startCheck makes sure that no
-// process of the check is alive, and starts the check again.
+// startCheck starts a check: one command that verifies the agent's work. If another gaffer process
+// has already started this check, startCheck takes it over, even if it has ended. If the supervisor
+// of that check was killed, startCheck makes sure that no process of the check is alive, and starts
+// the check again.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
 	if err != nil {
@@ -100,13 +101,14 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			// The lease with which the other process has started the check is unknown. A zero until
-			// makes moveTo send the end of the attempt's lease, if it has one.
+			// The other process has started the check with a lease whose end is not known here.
+			// Setting the variable until to zero makes moveTo send the end of the attempt's lease,
+			// if it has one, to the check's supervisor.
 			until = time.Time{}
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {
-			_ = a.lease.moveTo(p, until) // if this fails, the next extension of the lease reaches the check
+			_ = a.lease.moveTo(p, until) // if this fails, the check gets the lease's new end when the lease is next extended
 		}
 		if err != nil || state != supervisor.Lost {
 			return p, err
@@ -114,8 +116,9 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	}
 }
 
-// await waits for the end of a check. An interrupt or a stop order stops the check. Other orders
-// are dropped.
+// await waits for the end of a check, which is a command that verifies the agent's work. An
+// interrupt, see [Attempt.Steer], or a call of [Attempt.Stop] stops the check. Calls of
+// [Attempt.Answer] and [Attempt.Wait] are ignored, because they concern the agent, which has ended.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
 	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()
@@ -136,7 +139,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
 			if o.stopReason != "" {
-				_ = p.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the order is lost
+				_ = p.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the check is not stopped
 			}
 		}
 	}

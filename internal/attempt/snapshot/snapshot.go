@@ -26,11 +26,12 @@ import (
 // Snapshot is the content of a task's worktree at one moment.
 type Snapshot struct {
 	Ref string
-	// Commit is the id of the commit that the ref points to. The commit has the tree Tree and the
-	// parents Tip and Base, or only the parent Tip if Tip and Base are the same.
+	// Commit is the id of the commit that the ref points to. The field Tree is the tree of this
+	// commit. The fields Tip and Base are its parents. If Tip and Base are the same, it has only
+	// this one parent.
 	Commit string
 	Branch string
-	Base   string // id of the commit that Tree is compared with to get the change
+	Base   string // id of the commit with which Tree is compared; the differences are the task's change
 	Tip    string // id of the branch's newest commit
 	Tree   string // id of the tree with all files that are not ignored, committed or not
 }
@@ -40,10 +41,10 @@ const (
 	attemptPrefix = "refs/gaffer/attempt/"
 )
 
-// ForReview takes a snapshot of a task's worktree for a review. If an earlier snapshot for reviews
-// has the same content, ForReview returns that one. If only the worktree's folder is missing, the
-// snapshot has the content of the branch. If the branch is missing too, ForReview returns the
-// task's last snapshot, or a [*git.MissingError] if there is none.
+// ForReview takes a snapshot of a task's worktree for a review by the user. If an earlier snapshot
+// for reviews has the same content, ForReview returns that one. If only the worktree's folder is
+// missing, the snapshot has the content of the branch. If the branch is missing too, ForReview
+// returns the task's last snapshot, or a [*git.MissingError] if there is none.
 func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapshot, error) {
 	list, err := List(ctx, r, run, task)
 	if err != nil {
@@ -86,9 +87,9 @@ func ForReview(ctx context.Context, r *worktree.Repo, run, task string) (Snapsho
 }
 
 // OfAttempt takes a snapshot of a task's worktree at the end of an attempt. The parameter number is
-// the number of the attempt. The result list has the differences from the base, in the same form as
-// [worktree.Repo.Diff]. The result there is false if the worktree is missing, or its folder is
-// missing or empty.
+// the number of the attempt. The result list has the differences between the snapshot's Base and
+// its Tree, in the same form as [worktree.Repo.Diff]. The result there is false if the worktree is
+// missing, or its folder is missing or empty.
 func OfAttempt(ctx context.Context, r *worktree.Repo, run, task string, number int) (list []git.FileDiff, there bool, err error) {
 	t, err := r.Lookup(run, task)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,8 +131,8 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 }
 
 // Release deletes old snapshots that were taken for reviews of a task. It keeps the last ones; the
-// parameter newest says how many. It also keeps those whose Tree or Base is in trees. Git later
-// deletes content that no ref keeps.
+// parameter newest says how many. It also keeps a snapshot if the parameter trees contains its Tree
+// or its Base. Git later deletes content to which no ref leads.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {
@@ -219,8 +220,9 @@ func list(ctx context.Context, r *worktree.Repo, prefix, run, task string) ([]Sn
 	return list, nil
 }
 
-// last returns the newest snapshot of a task whose worktree is gone. list has the snapshots for
-// reviews. If list is empty, last returns the newest snapshot of an attempt.
+// last returns the newest snapshot of a task whose worktree is gone. The parameter list has the
+// snapshots that were taken for reviews. If it is empty, last returns the newest snapshot of an
+// attempt.
 func last(ctx context.Context, r *worktree.Repo, run, task string, list []Snapshot) (Snapshot, error) {
 	if len(list) > 0 {
 		return list[len(list)-1], nil
@@ -266,11 +268,11 @@ func take(ctx context.Context, r *worktree.Repo, t worktree.Tree) (k Snapshot, e
 	return k, err
 }
 
-// baseOf returns the commit that a change is compared with. Usually that is the base that was
-// recorded when the worktree was created. But the work may later have been rebased onto newer
-// commits of the branch that it started from, or the agent may have merged such commits. They are
-// not the work of the agent. In that case baseOf returns the newest of these commits that the work
-// contains.
+// baseOf returns the commit that a task's change is compared with. Usually that is the commit that
+// was recorded as the base when the worktree was created. But the agent may later have rebased its
+// work onto newer commits of the branch that the work started from, or may have merged such
+// commits. They are not the work of the agent. In that case baseOf returns the newest of these
+// commits that the work contains.
 func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) (string, error) {
 	base := t.Base.Commit
 	target := "HEAD"
@@ -282,7 +284,7 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 		return base, err
 	}
 	common, err := r.Git.Line(ctx, "merge-base", into, tip)
-	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: into and tip have no common commit
+	if git.ExitCode(err) == 1 || err == nil && common == base { // exit code 1: the commits into and tip have no common ancestor
 		return base, nil
 	}
 	if err != nil {
@@ -292,8 +294,8 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 	if err != nil || !later {
 		return base, err
 	}
-	// If the work was merged into the target branch, that branch contains the tip. So consider only
-	// commits that were made on the target branch itself.
+	// If the work was merged into the target branch, that branch contains all commits of the work.
+	// So consider only commits that were made on the target branch itself.
 	out, err := r.Git.Run(ctx, "rev-list", "--first-parent", into, "--not", base)
 	if err != nil {
 		return "", err
@@ -311,7 +313,7 @@ func baseOf(ctx context.Context, r *worktree.Repo, t worktree.Tree, tip string) 
 			return strings.TrimSuffix(id, "\n"), nil
 		}
 		if inWork[id] {
-			return base, nil // the target was fast-forwarded to the tip of the work
+			return base, nil // the target branch was fast-forwarded to the last commit of the work
 		}
 	}
 	return base, nil

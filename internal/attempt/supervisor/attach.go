@@ -17,7 +17,7 @@ type State int
 
 // The possible states.
 const (
-	Unknown State = iota // the error of Attach says why
+	Unknown State = iota // the state could not be found out; the error of Attach says why
 	Alive                // the attempt runs, and Attach has connected to its supervisor
 	Exited               // the attempt has ended, and its exit is recorded
 	// Lost means that the agent was never started, or that its supervisor died before it recorded
@@ -56,8 +56,9 @@ func Attach(ctx context.Context, dir string, opts Options) (*Process, State, err
 	return p, Alive, nil
 }
 
-// finding is what find has found out about an attempt. If link is not nil, it is a connection to
-// the attempt's live supervisor. If link is nil, the attempt has ended, and exit says how.
+// finding is what the function find has found out about an attempt. If link is not nil, it is a
+// connection to the attempt's live supervisor. If link is nil, the attempt has ended, and the field
+// exit says how.
 type finding struct {
 	attempt string
 	link    *link
@@ -70,10 +71,10 @@ const (
 	maxFindPause = 50 * time.Millisecond
 )
 
-// find tries the lock and the socket in turn until one of them shows the state of the attempt. For
-// a moment both may fail: a supervisor that has just started holds the lock but has no socket yet,
-// and a supervisor that is about to exit has closed its socket but still holds the lock. The error
-// says why the state is unknown.
+// find tries the attempt's lock and the supervisor's socket in turn, until one of them shows the
+// state of the attempt. For a moment both may fail: a supervisor that has just started holds the
+// lock but has no socket yet, and a supervisor that is about to exit has closed its socket but
+// still holds the lock. If find returns an error, the error says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
 	was, err := f.readLockRecord()
 	if err != nil {
@@ -216,9 +217,9 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 // processes may still be about to exit.
 const proofWithin = 3 * time.Second
 
-// endRemains ends the remaining processes of an attempt whose supervisor is dead. It returns nil
-// only if there is proof that no process of the attempt is alive, or if the lock shows that no
-// agent was started.
+// endRemains ends the remaining processes of an attempt whose supervisor is dead. It returns nil in
+// only three cases: there is proof that no process of the attempt is alive, the user has declared
+// that none is alive, or the lock shows that no agent was started.
 func (f folder) endRemains(r origin, a lockRecord) error {
 	switch {
 	case r.before, !a.hasSupervisor && r.attempt == "":
@@ -248,7 +249,7 @@ func (f folder) endRemains(r origin, a lockRecord) error {
 		return err
 	}
 	if a.supervisor.Group != nil {
-		_ = a.supervisor.Group.remove() // if this fails, SweepGroups removes the group later
+		_ = a.supervisor.Group.remove() // if this fails, SweepGroups removes the control group later
 	}
 	return nil
 }

@@ -8,15 +8,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. All goroutines may use the channels
-// and, while they hold mu, the fields below mu. Only the goroutine that executes run may use the
-// other fields.
+// attempt is the state of the attempt that a supervisor runs. All goroutines may use the channels.
+// While a goroutine holds mu, it may also use the fields below mu. All other fields belong to the
+// goroutine that executes the method run.
 type attempt struct {
 	folder     folder
 	lock       *os.File
 	lockRecord lockRecord // content of the lock when the supervisor acquired it
 	env        []string   // the agent's environment
-	reusable   bool       // the supervisor belongs to a pool and may run another attempt later
+	reusable   bool       // the supervisor belongs to a pool of supervisors and may run another attempt later
 	spec       Spec
 	log        *os.File
 	clients    *clients
@@ -51,8 +51,8 @@ type attempt struct {
 	allFrozen  bool // all processes are frozen
 }
 
-// stop is an order to stop the agent. why is the reason. If now is true, the agent is killed at
-// once.
+// stop is an order to stop the agent. The field why is the reason. If the field now is true, the
+// agent is killed at once.
 type stop struct {
 	why string
 	now bool
@@ -83,14 +83,16 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 	return a
 }
 
-// run starts the agent, waits for its end, records the exit and reports it to the clients. The
-// error says why the exit could not be recorded. If the agent could not be started, only the exit
-// says so.
+// run starts the agent, waits for its end, records the exit and reports it to the clients. If run
+// returns an error, the exit could not be recorded. If the agent could not be started, run records
+// an exit that says so, and does not return that as an error.
 //
-// free reports whether the supervisor can run another attempt. It is true if the supervisor belongs
-// to a pool, no process of this attempt is left, the exit was recorded, no signal has told the
-// supervisor to exit, and at most one client was connected, which has received the exit or
-// disconnected.
+// The result free reports whether the supervisor can run another attempt. These conditions must
+// hold:
+//   - The supervisor belongs to a pool of supervisors.
+//   - No process of this attempt is left, and the exit was recorded.
+//   - No signal has told the supervisor to exit.
+//   - At most one client was connected, and it has received the exit or has disconnected.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -166,7 +168,7 @@ func (a *attempt) launch() error {
 	defer agentEnd.Close()
 	a.exit.Started = time.Now().UTC()
 	a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.group)
-	// The kernel may refuse to start a process in the group. Then try without the group.
+	// The kernel may refuse to start a process in the control group. Then try without the group.
 	if err != nil && a.group != nil && a.group.remove() == nil {
 		a.group = nil
 		if err = a.recordSupervisor(); err == nil {
@@ -198,8 +200,8 @@ const (
 	// processes. Until then only the process that started the attempt is connected. If it
 	// disconnects earlier, the supervisor opens the socket at once.
 	openDelay = 100 * time.Millisecond
-	// openRetryPause is how long the supervisor waits after an error of open before it calls open
-	// again. The agent keeps running meanwhile.
+	// openRetryPause is how long the supervisor waits after the method open has failed before it
+	// calls open again. The agent keeps running meanwhile.
 	openRetryPause = time.Second
 	// socketCheckInterval is how often a supervisor without clients checks that its socket still
 	// exists. A supervisor with clients checks that when a client disconnects.
@@ -234,7 +236,7 @@ func (a *attempt) open() {
 }
 
 // completeExit sets the fields of a.exit that are known only after the agent's end. It is called
-// after watch has returned.
+// after the method watch has returned.
 func (a *attempt) completeExit() {
 	a.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {

@@ -20,19 +20,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The controllers of cgroup version 1 that gaffer uses: pids can prevent the processes of a group
-// from forking, and freezer can freeze these processes.
+// The controllers of cgroup version 1 that gaffer uses: pids can prevent the processes of a control
+// group from forking, and freezer can freeze these processes.
 const (
 	pidsKind    = "pids"
 	freezerKind = "freezer"
 )
 
-// hierarchy is a mounted cgroup hierarchy, with the group that this process belongs to.
+// hierarchy is a mounted cgroup hierarchy, with the control group that this process belongs to.
 type hierarchy struct {
 	version int
 	kind    string
 	mount   string
-	own     string // path of the folder of this process's group
+	own     string // path of the folder of this process's control group
 }
 
 // hierarchies lists the cgroup hierarchies that attempts may use, in the order of preference. This
@@ -58,7 +58,7 @@ func hierarchies() (list []hierarchy) {
 				continue
 			}
 			below, err := filepath.Rel(root, path)
-			if err != nil || !filepath.IsLocal(below) { // skip: the group is outside the mounted subtree
+			if err != nil || !filepath.IsLocal(below) { // skip: the process's control group is outside the mounted subtree
 				continue
 			}
 			h := want
@@ -69,8 +69,8 @@ func hierarchies() (list []hierarchy) {
 	return list
 }
 
-// pathIn returns the path of a process's group, from the text of /proc/PID/cgroup. kind is the
-// controller; empty means cgroup version 2.
+// pathIn returns the path of a process's control group, from the text of /proc/PID/cgroup. The
+// parameter kind is the name of a controller of cgroup version 1; empty means cgroup version 2.
 func pathIn(groups []byte, kind string) (path string, ok bool) {
 	for line := range bytes.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
@@ -84,10 +84,10 @@ func pathIn(groups []byte, kind string) (path string, ok bool) {
 	return "", false
 }
 
-// mountedAt parses a line of /proc/PID/mountinfo. root is the path of the group that is mounted,
-// and mount is the folder where it is mounted. ok is false if the line is not about hierarchy h. In
-// each line a dash follows the mount point and some optional fields. The file system's type, source
-// and options come after the dash.
+// mountedAt parses a line of /proc/PID/mountinfo. The result root is the path of the control group
+// that is mounted, and the result mount is the folder where it is mounted. ok is false if the line
+// is not about the hierarchy h. In each line a dash follows the mount point and some optional
+// fields. The file system's type, source and options come after the dash.
 func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	before, after, found := strings.Cut(line, " - ")
 	first, last := strings.Fields(before), strings.Fields(after)
@@ -108,8 +108,8 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 // are not expected to change while a supervisor runs.
 var ownHierarchies = sync.OnceValue(hierarchies)
 
-// makeCgroup creates a group below the group of this process. It returns nil if the machine has no
-// control groups or if this process may not create one.
+// makeCgroup creates a control group below that of this process. It returns nil if the machine has
+// no control groups or if this process may not create one.
 func makeCgroup(name string) *cgroup {
 	if name == "" {
 		return nil
@@ -122,9 +122,9 @@ func makeCgroup(name string) *cgroup {
 	return nil
 }
 
-// maxCgroupTries is how many groups can exist for the same attempt and the same supervisor. The
-// name of each further group contains a number. A second group is needed if a supervisor starts an
-// attempt again while the first group still exists.
+// maxCgroupTries is how many control groups can exist for the same attempt and the same supervisor.
+// A second group is needed if a supervisor starts an attempt again while the first group still
+// exists. The names of further groups contain a number.
 const maxCgroupTries = 100
 
 func (h hierarchy) makeCgroup(name string) *cgroup {
@@ -132,8 +132,8 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 	if syscall.Stat(h.mount, &at) != nil {
 		return nil
 	}
-	// The thread that forks moves into the new group. It must be allowed to move back to its own
-	// group.
+	// In version 1, the thread that forks moves into the new control group. It must be allowed to
+	// move back to the group of this process.
 	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil {
 		return nil
 	}
@@ -163,8 +163,8 @@ func (h hierarchy) makeCgroup(name string) *cgroup {
 
 func (g *cgroup) path(name string) string { return filepath.Join(g.Dir, name) }
 
-// procs returns the name of the file in the group's folder that accepts pids: a process whose pid
-// is written to the file moves into the group.
+// procs returns the name of the file in the control group's folder that accepts pids: a process
+// whose pid is written to the file moves into the group.
 func (g *cgroup) procs() string {
 	if g.Version == 1 {
 		return "tasks"
@@ -172,7 +172,8 @@ func (g *cgroup) procs() string {
 	return "cgroup.procs"
 }
 
-// startInside calls fork so that the new process is in the group from its first instruction.
+// startInside calls the function fork in a way that puts the new process into the control group
+// from its first instruction.
 func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
 	if g.Version == 2 {
 		dir, err := os.Open(g.Dir)
@@ -200,8 +201,8 @@ func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysPro
 		if _, err = in.WriteString("0"); err == nil {
 			pid, err = fork(&attr)
 		}
-		// If the thread cannot move back, it stays locked and exits with this goroutine. So no
-		// other goroutine runs in the group.
+		// If the thread cannot move back, it stays locked to this goroutine and exits with it. So
+		// no other goroutine runs in the control group.
 		if _, backErr := back.WriteString("0"); backErr == nil {
 			runtime.UnlockOSThread()
 		}
@@ -210,7 +211,7 @@ func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysPro
 	return pid, err
 }
 
-// visible reports whether this process sees the group's hierarchy at the recorded mount.
+// visible reports whether this process sees the control group's hierarchy at the recorded mount.
 func (g *cgroup) visible() bool {
 	var at syscall.Stat_t
 	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
@@ -295,14 +296,14 @@ func (g *cgroup) kill() {
 	if g.Version == 2 && writeCgroupFile(g.path("cgroup.kill"), "1") == nil {
 		return
 	}
-	switch { // prevent forks while the processes are killed one by one
+	switch { // prevent forks while the processes are killed one after the other
 	case g.Version == 2:
 		_ = writeCgroupFile(g.path("cgroup.freeze"), "1")
 	case g.Kind == pidsKind:
 		_ = writeCgroupFile(g.path("pids.max"), "0")
 	case g.Kind == freezerKind:
 		_ = writeCgroupFile(g.path("freezer.state"), "FROZEN")
-		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // frozen processes handle the signal only after thawing
+		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // frozen processes receive the signal only after they are thawed
 	}
 	members, _ := g.members() // ignore the error: callers repeat the call until the group is empty
 	signalEach(members, syscall.SIGKILL)
@@ -336,9 +337,10 @@ func (g *cgroup) remove() error {
 // leaveCgroupTimeout is how long a killed process may take to leave its group.
 const leaveCgroupTimeout = 5 * time.Second
 
-// killAndRemove kills the processes in the group and removes the group. It returns the pids that
-// are still in the group after leaveCgroupTimeout. removed is false if the group is still there,
-// even if left is empty: then processes that could not be listed may be alive.
+// killAndRemove kills the processes in the control group and removes the group. The result left has
+// the pids that are still in the group after leaveCgroupTimeout. The result removed is false if the
+// group is still there. If removed is false and left is empty, processes that could not be listed
+// may be alive.
 func (g *cgroup) killAndRemove() (left []int, removed bool) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > leaveCgroupTimeout {
@@ -354,9 +356,9 @@ func (g *cgroup) killAndRemove() (left []int, removed bool) {
 
 // SweepGroups ends the processes in abandoned control groups, and removes these groups. It returns
 // the pids of processes that it could not end. A group is abandoned if three conditions hold: its
-// name has the prefix for home; the supervisor that created it is dead; and no attempt below home
-// still needs the group for recovery. SweepGroups only searches below the control group of this
-// process.
+// name has the prefix that cgroupPrefix returns for home; the supervisor that created it is dead;
+// and gaffer does not need it to recover an attempt below home. SweepGroups only searches below the
+// control group of this process.
 func SweepGroups(home string) (left []int) {
 	for _, g := range abandonedCgroups(home) {
 		alive, _ := g.killAndRemove()
@@ -405,8 +407,8 @@ func abandonedCgroups(home string) (list []*cgroup) {
 }
 
 // GroupMethod says how this machine finds the processes of an attempt: by control groups, or only
-// by marks such as an environment variable. To find out, it tries to fork a process in a new
-// control group, in one hierarchy after the other.
+// by marks such as an environment variable that the processes inherit. To find out, it tries to
+// fork a process in a new control group. It does this in each cgroup hierarchy until it succeeds.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeCgroup("gaffer-doctor")

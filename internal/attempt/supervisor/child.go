@@ -37,9 +37,10 @@ func (c *child) wait() {
 	}
 }
 
-// returnToPool is called when the attempt is over. If free is true, the supervisor can run another
-// attempt, and returnToPool offers it to its pool. stays reports whether the pool keeps the
-// supervisor. If not, returnToPool tells the supervisor to exit.
+// returnToPool is called when the attempt is over. The parameter free says whether the supervisor
+// can run another attempt. If so, returnToPool offers the supervisor to the pool that it belongs
+// to. The result stays reports whether the pool keeps it. If not, returnToPool tells the supervisor
+// to exit.
 func (c *child) returnToPool(free bool) (stays bool) {
 	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true
@@ -49,7 +50,7 @@ func (c *child) returnToPool(free bool) (stays bool) {
 }
 
 // exitAfterAttempt tells a supervisor of a pool to exit when its current attempt is over. A
-// supervisor without a pool does that anyway.
+// supervisor that belongs to no pool needs no such order: it always exits after its only attempt.
 func (c *child) exitAfterAttempt() {
 	if c.control != nil {
 		_ = c.control.CloseWrite() // fails if the supervisor has exited

@@ -24,8 +24,8 @@ type clients struct {
 	connected    atomic.Int32  // number of connected clients
 	disconnected chan struct{} // receives a value when a client has disconnected
 
-	begun   chan struct{} // closed when started is set
-	over    chan struct{} // closed when exit is set
+	begun   chan struct{} // closed when the field started is set
+	over    chan struct{} // closed when the field exit is set
 	started Started
 	exit    Exit
 	free    bool // whether the supervisor can run another attempt; sent together with exit
@@ -104,7 +104,7 @@ func (c *clients) add(l *link) {
 }
 
 // sendEvents sends a client the messages that are not replies to orders: the start of the agent,
-// and then its exit. gone is closed when the client has disconnected.
+// and then its exit. The channel gone is closed when the client has disconnected.
 func (c *clients) sendEvents(l *link, gone <-chan struct{}) {
 	defer l.close()
 	select {
@@ -170,7 +170,7 @@ func (c *clients) finish(e Exit, free bool) bool {
 	case <-time.After(finishTimeout):
 	}
 	select {
-	case <-done: // done and the timer were ready at the same time
+	case <-done: // done was closed at the time limit, but the select above chose the timer
 		return true
 	default:
 		return false

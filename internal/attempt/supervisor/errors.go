@@ -16,7 +16,7 @@ func (e *UsedError) Error() string {
 // Conflict marks the error as a conflict with existing state.
 func (e *UsedError) Conflict() bool { return true }
 
-// SpecError reports an invalid spec.
+// SpecError reports an invalid [Spec], which describes the attempt to start.
 type SpecError struct{ Err error }
 
 func (e *SpecError) Error() string { return "spec: " + e.Err.Error() }
@@ -26,8 +26,8 @@ func (e *SpecError) Unwrap() error { return e.Err }
 func (e *SpecError) Invalid() bool { return true }
 
 // StartError reports that the start of an attempt failed. For example, the supervisor could not be
-// started or did not receive the spec, or the context of the start had ended. No process of the
-// attempt is running, and a later start may succeed.
+// started, or did not receive the spec, or the context that the caller passed had ended. No process
+// of the attempt is running, and a later start may succeed.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }
@@ -41,8 +41,9 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("start agent of attempt %s: %s", e.Exit.Attempt, e.Exit.Failed)
 }
 
-// noReportError reports that the supervisor to which an attempt was handed is dead, and has not
-// reported whether the agent was started. The caller finds that out from the attempt's lock.
+// noReportError reports that the supervisor to which an attempt was handed has died, and has not
+// reported whether the agent was started. The caller must find that out from the attempt's lock
+// file.
 type noReportError struct{ reason error } // reason is why the handover failed; nil if the handover succeeded
 
 func (e *noReportError) Error() string { return "the supervisor died without a report" }

@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the files in an attempt's folder. [Start] and [Pool.Start] write the spec into the lock.
-// Only a program that starts a supervisor in another way writes spec.json.
+// Names of the files in an attempt's folder. [Start] and [Pool.Start] write the attempt's spec into
+// the lock file. Only a program that starts a supervisor in another way writes spec.json.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
@@ -138,14 +138,14 @@ func (f folder) write(name string, v any) error {
 	return os.Rename(temp, f.path(name))
 }
 
-// syncNames syncs the directory entries of the lock and of the folder to disk.
+// syncNames syncs the directory entries of the lock file and of the folder to disk.
 func (f folder) syncNames() error {
 	h, op := host.OS(), host.Op("sync attempt")
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
-// Used reports whether the folder has a lock. If it has one, an attempt was started in the folder,
-// or [Attach] has made sure that no attempt can be started there.
+// Used reports whether the folder has a lock file. If it has one, an attempt was started in the
+// folder, or [Attach] has made sure that no attempt can be started there.
 func Used(dir string) (bool, error) {
 	_, err := os.Lstat(folder(dir).path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A pool hands attempts to a supervisor over the supervisor's control connection, one after the
-// other. Each handover is a single byte with two open files: the attempt's lock file, which is
-// locked, and one end of a new connection for this attempt. The byte and the files arrive together
-// or not at all. The first line of the new connection contains the attempt's folder and
-// environment. If the new connection ends before that line is complete, the attempt was withdrawn.
-// After that line the new connection is an ordinary client connection.
+// A [Pool] hands attempts to a supervisor over the supervisor's control connection, one after the
+// other. Each handover is a single byte that is sent together with two open files: the attempt's
+// lock file, which is locked, and one end of a new connection for this attempt. The byte and the
+// files arrive together or not at all. The first line of the new connection contains the attempt's
+// folder and environment. If the new connection ends before that line is complete, the supervisor
+// does not start the attempt. After that line the new connection is an ordinary client connection.
 //
-// If the supervisor never receives the lock, the lock is released as follows. The pool closes its
-// own descriptor of the lock file, and both sides close the control connection. Then the kernel
+// If the supervisor never receives the lock file, its lock is released as follows. The pool closes
+// its own descriptor of the lock file, and both sides close the control connection. Then the kernel
 // closes the files that were sent but not received.
 
-// handover is the first line of an attempt's connection. The fields are bytes because
-// neither a path nor an environment need be valid UTF-8.
+// handover is the first line of an attempt's connection. The fields are bytes, because JSON strings
+// must be valid UTF-8, and a path or an environment need not be.
 type handover struct {
 	Dir []byte `json:"dir"`
 	Env []byte `json:"env"` // the variables of the environment, each followed by a zero byte
@@ -32,7 +32,7 @@ type handover struct {
 // environment that the kernel accepts.
 const maxHandover = 32 << 20
 
-// receivedAttempt is an attempt that a pool has handed to this supervisor.
+// receivedAttempt is an attempt that a [Pool] has handed to this supervisor.
 type receivedAttempt struct {
 	lock    *os.File
 	starter *link
@@ -67,8 +67,8 @@ func handOver(control *net.UnixConn, n *preparedAttempt) (*link, error) {
 	return l, nil
 }
 
-// receiveAttempt waits until the pool hands over an attempt. After an error, this process receives
-// no further attempts.
+// receiveAttempt waits until the pool hands over an attempt. If it returns an error, this
+// supervisor gets no further attempts.
 func receiveAttempt(control *net.UnixConn) (*receivedAttempt, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {

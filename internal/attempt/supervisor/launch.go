@@ -12,9 +12,9 @@ import (
 )
 
 // launch starts the agent in its own session and process group. The log file becomes the agent's
-// stdout and stderr, so output does not pass through the supervisor. The agent is not in the
-// supervisor's session: if the supervisor were killed, the kernel could resume stopped processes of
-// that session.
+// stdout and stderr, so output does not pass through the supervisor. The agent does not share the
+// supervisor's session. If it did, and the supervisor were killed, the kernel could resume stopped
+// processes of that session, for example a frozen agent.
 //
 // If group is not nil, the agent is in that control group from its first instruction.
 func launch(s Spec, env []string, stdin, log uintptr, group *cgroup) (pid int, err error) {
@@ -51,9 +51,9 @@ func withMark(env []string, attempt string) []string {
 	return append(env, Mark+"="+attempt)
 }
 
-// FindProgram returns the path of a program. It searches the absolute folders in the PATH of env,
-// and skips relative ones. It returns a name with a slash unchanged, because the kernel resolves
-// that name relative to the folder in which the program runs.
+// FindProgram returns the path of a program. If the name contains a slash, FindProgram returns it
+// unchanged, because the kernel resolves a relative path from the folder in which the program runs.
+// Otherwise it searches the absolute folders in the PATH of env, and skips relative ones.
 func FindProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

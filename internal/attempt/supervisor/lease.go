@@ -5,7 +5,7 @@ import "time"
 // lease limits how long an agent may run. A worker can extend the lease. The end of the lease is
 // measured on two clocks. The lease is over as soon as either clock has reached the end. Neither
 // clock is reliable alone: the monotonic clock stands still while the machine sleeps, and the wall
-// clock can be set.
+// clock may be set back.
 type lease struct {
 	Until time.Time     `json:"until,omitzero"` // end of the lease on the wall clock; zero means forever
 	Left  time.Duration `json:"left_ns,omitempty"`
@@ -21,8 +21,8 @@ func newLease(until, now time.Time) lease {
 	return lease{Until: until.Round(0), Left: until.Sub(now)}
 }
 
-// received returns a copy of the lease with the field end set. now is the time at which this
-// process received the lease.
+// received returns a copy of the lease in which the field end is set. The parameter now is the time
+// at which this process received the lease.
 func (l lease) received(now time.Time) lease {
 	l.end = now.Add(l.Left)
 	return l
@@ -43,8 +43,8 @@ func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// armLease sets leaseTimer to the next check of the lease. If the lease lasts forever, armLease
-// stops the timer.
+// armLease sets the attempt's leaseTimer, so that it fires when the lease must be checked next. If
+// the lease lasts forever, armLease stops the timer.
 func (a *attempt) armLease(now time.Time) {
 	if a.lease.forever() {
 		a.leaseTimer.Stop()
@@ -53,8 +53,8 @@ func (a *attempt) armLease(now time.Time) {
 	a.leaseTimer.Reset(a.lease.nextCheck(now))
 }
 
-// extend replaces the lease. If the new lease is not over, extend resumes a frozen agent, unless
-// the agent is already being killed.
+// extend replaces the lease by the new lease l. If the agent is frozen but is not being killed yet,
+// and l is not over, extend resumes the agent.
 func (a *attempt) extend(l lease) {
 	a.lease = l
 	now := time.Now()
@@ -66,7 +66,7 @@ func (a *attempt) extend(l lease) {
 
 // checkLease is called each time leaseTimer fires. If the lease is over, checkLease normally
 // freezes the agent. But if the agent is already being stopped, or has been frozen for too long,
-// checkLease returns the action to kill the agent.
+// checkLease returns the action that kills the agent, and how long to wait after it.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

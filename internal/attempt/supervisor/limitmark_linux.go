@@ -29,8 +29,8 @@ type limitMark struct {
 const (
 	// limitRange is the sum of the amounts by which a supervisor lowers its two limits.
 	limitRange = 1 << 56
-	// highestLimit replaces a limit that is higher, or "unlimited". It fits into a signed 64-bit
-	// integer.
+	// highestLimit is the value from which a supervisor subtracts if its limit is higher, or
+	// "unlimited". It fits into a signed 64-bit integer.
 	highestLimit = 1 << 62
 )
 
@@ -85,7 +85,8 @@ func limitsOf(pid int) (m limitMark, err error) {
 	return m, nil
 }
 
-// covers reports whether a process with these limits may descend from the supervisor with mark m.
+// covers reports whether a process with the given limits may descend from the supervisor whose
+// limits are m.
 func (m limitMark) covers(limits limitMark) bool {
 	return limits.Locks <= m.Locks && limits.RSS <= m.RSS
 }

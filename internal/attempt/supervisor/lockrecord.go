@@ -19,7 +19,7 @@ import (
 // line of a record begins with one of these words. All other lines are stderr of a supervisor, for
 // example a crash report.
 const (
-	specWord = "spec {" // the spec of what to run; written before a supervisor gets the lock
+	specWord = "spec {" // what to run, as a Spec; written before a supervisor gets the lock
 	heldWord = "held {" // identity of the supervisor; after this line, an agent may be running
 	exitWord = "exit {" // how the attempt ended; the last complete line with this word counts
 
@@ -158,9 +158,9 @@ func appendRecord(lock *os.File, word string, v any) error {
 	return err
 }
 
-// recordExit appends the exit to the lock file, which this process has locked, and syncs the file
-// to disk. It fails if the file in the folder was deleted or replaced, because then no other
-// process would find the record.
+// recordExit appends the record of how the attempt ended to the lock file, which this process has
+// locked, and syncs the file to disk. It fails if the lock file in the attempt's folder was deleted
+// or replaced, because then no other process would find the record.
 func (f folder) recordExit(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
 		return fmt.Errorf("%s was deleted or replaced", f.path(lockFile))
@@ -171,8 +171,9 @@ func (f folder) recordExit(lock *os.File, e Exit) error {
 	return lock.Sync()
 }
 
-// Job returns the [Spec.Job] of the attempt that was started in the folder dir. The error wraps
-// fs.ErrNotExist if the folder has no lock file or the lock file contains no spec.
+// Job returns the data that the starter of an attempt has stored in [Spec.Job]. The attempt was
+// started in the folder dir. The error wraps fs.ErrNotExist if the folder has no lock file, or if
+// the lock file contains no spec.
 func Job(dir string) ([]byte, error) {
 	a, err := folder(dir).readLockRecord()
 	if err != nil {

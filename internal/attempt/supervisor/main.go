@@ -69,13 +69,15 @@ func supervise(dir string) error {
 	return err
 }
 
-// signals has the channels on which the supervisor receives signals: SIGCHLD on children, and
-// SIGTERM, SIGINT and SIGHUP on ends. All attempts of a supervisor use the same channels.
+// signals has the channels on which the supervisor receives signals. The channel children receives
+// SIGCHLD. The channel ends receives SIGTERM, SIGINT and SIGHUP. All attempts of a supervisor use
+// the same channels.
 type signals struct{ children, ends chan os.Signal }
 
-// catchSignals subscribes to the signals that a supervisor handles. A child process starts with the
-// default actions for signals that its parent catches. So the agent does not ignore these signals,
-// even if the process that started the supervisor ignores them.
+// catchSignals subscribes to the signals that a supervisor handles. This has an effect on the agent
+// too: a child process starts with the default action for each signal that its parent catches, but
+// ignores a signal that its parent ignores. So the agent does not ignore these signals, even if the
+// process that started the supervisor ignores them.
 func catchSignals() signals {
 	s := signals{children: make(chan os.Signal, 1), ends: make(chan os.Signal, 4)}
 	signal.Notify(s.children, syscall.SIGCHLD)
@@ -83,9 +85,10 @@ func catchSignals() signals {
 	return s
 }
 
-// takeLock returns the attempt's lock file, which is locked. It uses the open file that was passed
-// as lockFD, if there is one, and otherwise opens the file itself. passed reports whether the file
-// was passed. takeLock fails if another process holds the lock.
+// takeLock locks the attempt's lock file and returns it. If the process that started this
+// supervisor has passed the open lock file as descriptor lockFD, takeLock uses that file, and the
+// result passed is true. Otherwise it opens the file itself. takeLock fails if another process
+// holds the lock.
 func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	if isFile(lockFD, f.path(lockFile)) {
 		passed = true
@@ -110,9 +113,9 @@ func mustLock(lock *os.File) error {
 	return err
 }
 
-// isFile reports whether the descriptor fd refers to the file with this name. It calls Fstat
-// instead of creating an os.File, because fd may be any open file of the process and the os.File
-// would close it when it is garbage collected.
+// isFile reports whether the descriptor fd refers to the file with this name. The descriptor may
+// belong to any open file of this process. So isFile calls Fstat and creates no os.File, which
+// would close the descriptor when the garbage collector removes it.
 func isFile(fd int, name string) bool {
 	var open, named syscall.Stat_t
 	return syscall.Fstat(fd, &open) == nil && syscall.Lstat(name, &named) == nil &&

@@ -51,9 +51,9 @@ func (p *Process) Stop(why string, kill bool) error {
 	return exceptOver(err)
 }
 
-// Extend sets a new end of the agent's lease; zero means forever. If the end is in the future, a
-// frozen agent continues. Changing the machine's clock does not make the lease longer. Extend
-// returns when the supervisor has received the order.
+// Extend sets a new end of the agent's lease; zero means that the lease never ends. If the agent is
+// frozen and the new end is in the future, the agent continues. Changing the machine's clock does
+// not make the lease longer. Extend returns when the supervisor has received the order.
 func (p *Process) Extend(end time.Time) error {
 	_, err := p.ask(order{Do: doExtend, Lease: newLease(end, time.Now())}, true)
 	return exceptOver(err)
@@ -84,9 +84,9 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask sends an order and waits for the reply, at most as long as [Options.Patience] says. If the
-// connection breaks before the reply arrives, ask sends the order again if resend is true. If
-// resend is false, it returns [ErrBroken].
+// ask sends an order to the supervisor and waits for the reply, at most as long as
+// [Options.Patience] says. If the connection breaks before the reply arrives, the parameter resend
+// decides: if it is true, ask sends the order again, and if it is false, ask returns [ErrBroken].
 func (p *Process) ask(o order, resend bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()

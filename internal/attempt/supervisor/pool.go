@@ -19,7 +19,7 @@ import (
 // owns the pool has ended.
 type Pool struct {
 	opts Options
-	keep int // maximum number of idle supervisors, and of spare folders
+	keep int // maximum number of idle supervisors, and also of folders in spare
 
 	mu       sync.Mutex
 	closed   bool
@@ -35,9 +35,10 @@ func NewPool(opts Options, maxIdle int) *Pool {
 	return &Pool{opts: opts, keep: maxIdle, members: map[*child]bool{}}
 }
 
-// Start does the same as the function [Start], with the pool's options. A supervisor keeps the
-// resource limits and the umask that the calling process had when it started the supervisor. The
-// agents of that supervisor inherit both. An agent's environment comes from the spec.
+// Start does the same as the function [Start], with the pool's options. But the supervisor may be
+// one that was started earlier. An agent inherits the resource limits and the umask that the
+// calling process had when it started the agent's supervisor. The agent's environment comes from
+// the spec.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
 	n, err := p.prepare(dir, spec)
 	if err != nil {
@@ -66,10 +67,11 @@ func (p *Pool) start(ctx context.Context, n *preparedAttempt) (*Process, error) 
 	return n.conclude(ctx, started, err)
 }
 
-// Recycle offers the pool the folder of a finished attempt for reuse. The pool overwrites the exit
-// in the lock file, so the caller must already have stored the exit elsewhere. The pool refuses a
-// folder that contains other files than the lock file. It also refuses if it is closed or has
-// enough spare folders. taken reports whether the pool owns the folder now.
+// Recycle offers the pool the folder of a finished attempt for reuse. The pool overwrites the lock
+// file, which contains the record of how the attempt ended, so the caller must already have stored
+// that record elsewhere. The pool refuses a folder that contains other files than the lock file. It
+// also refuses if it is closed or has enough spare folders. The result taken reports whether the
+// pool owns the folder now.
 func (p *Pool) Recycle(dir string) (taken bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || !folder(abs).holdsLockAlone() {
@@ -84,7 +86,8 @@ func (p *Pool) Recycle(dir string) (taken bool) {
 	return true
 }
 
-// prepare does the same as the function prepare, but reuses a spare folder if the pool has one.
+// prepare does the same as the function prepare, but if the pool has a spare folder, which is the
+// folder of a finished attempt, it reuses that folder.
 func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	spare := p.takeSpare()
 	if spare == "" {
@@ -113,7 +116,7 @@ func (p *Pool) takeSpare() folder {
 	return f
 }
 
-// begin hands an attempt to the supervisor and waits until the agent runs. If the handover fails,
+// begin hands an attempt to the supervisor c and waits until the agent runs. If the handover fails,
 // or the supervisor does not report whether the agent runs, begin kills the supervisor and returns
 // a [*noReportError].
 func (c *child) begin(ctx context.Context, n *preparedAttempt) (*Process, error) {
@@ -187,8 +190,9 @@ func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	return &child{process: process, pool: p, control: conn.(*net.UnixConn)}, nil
 }
 
-// admit adds a supervisor that has got an attempt to the members of the pool, unless it is a member
-// already. If the pool is closed, admit only tells the supervisor to exit after this attempt.
+// admit is called after an attempt was handed to the supervisor c. If c is not a member of the pool
+// yet, admit makes it one. But if the pool is closed, admit only tells c to exit after this
+// attempt.
 func (p *Pool) admit(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +220,9 @@ func (p *Pool) watch(c *child) {
 	}
 }
 
-// Close kills the idle supervisors. Busy supervisors continue, and exit when their attempt
-// is over. A closed pool can still start attempts, but keeps no supervisors.
+// Close kills the idle supervisors. Busy supervisors continue, and exit when their attempt is over.
+// A closed pool can still start attempts, but it does not keep their supervisors for further
+// attempts.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

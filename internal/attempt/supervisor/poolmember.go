@@ -17,9 +17,9 @@ const fromPool = "-"
 // Only tests change it.
 var idleLimit = 10 * time.Second
 
-// superviseFromPool is the main loop of a supervisor in a pool, which runs one attempt after the
-// other. It returns when the pool closes the connection, when no attempt arrives within idleLimit,
-// or when a signal tells it to exit. It also returns if this process cannot run another attempt,
+// superviseFromPool is the main loop of a pool's supervisor. It runs one attempt after the other.
+// It returns when the pool closes the connection, when no attempt arrives within idleLimit, or when
+// a signal tells this process to exit. It also returns if this process cannot run another attempt,
 // for example because processes of the last attempt are still alive.
 func superviseFromPool(string) error {
 	control, err := controlOf(starterFD)
@@ -27,8 +27,8 @@ func superviseFromPool(string) error {
 		return err
 	}
 	s := catchSignals()
-	// Run Go code on one thread at a time. Waking other threads would take longer than the work
-	// that they could do.
+	// Run Go code on one thread at a time: a supervisor has so little work that waking other
+	// threads would take longer than the work itself.
 	runtime.GOMAXPROCS(1)
 	turns := make(chan *receivedAttempt)
 	go receiveAttempts(control, turns) // returns when the pool closes the connection
@@ -92,8 +92,9 @@ func endSignalled(ends <-chan os.Signal) bool {
 	}
 }
 
-// run runs an attempt that was handed over. If free is true and err is nil, this process has left
-// the attempt's folder and released the attempt's lock, and can run another attempt.
+// run runs an attempt that the pool has handed over. If the result free is true and err is nil,
+// this process has left the attempt's folder, has released the attempt's lock, and can run another
+// attempt.
 func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {

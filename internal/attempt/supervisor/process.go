@@ -53,7 +53,8 @@ func (p *Process) follow(l *link, s Started) {
 	go p.followUntilEnd(l)
 }
 
-// ended sets the exit of an attempt that is already over. It is called instead of follow.
+// ended sets the exit of an attempt that is already over. It is called instead of the method
+// follow, because no supervisor will send messages.
 func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
@@ -99,18 +100,19 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// Unproven returns why it is unknown whether the attempt has ended. That is the case if the
-// connection to the supervisor broke and no new one could be opened. Unproven returns nil while
-// there is a connection, and when the end is known.
+// Unproven returns why it is unknown whether the attempt has ended. It is unknown if the connection
+// to the supervisor broke and no new one could be opened. Unproven returns nil while there is a
+// connection to the supervisor, and after it has become known how the attempt ended.
 func (p *Process) Unproven() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unproven
 }
 
-// Close closes the connection to the supervisor. It does not stop the agent. After Close, nothing
-// waits for the exit of a supervisor that [Start] has started. So that supervisor, once it has
-// exited, remains a zombie until this process exits. A pool waits for its supervisors itself.
+// Close closes the connection to the supervisor. It does not stop the agent. If [Start] has started
+// the supervisor, nothing in this process waits for the supervisor's exit after Close. So the
+// supervisor, once it has exited, remains a zombie until this process exits. A [Pool] waits for its
+// supervisors itself.
 func (p *Process) Close() error {
 	p.cancel()
 	p.mu.Lock()
@@ -148,7 +150,8 @@ func (p *Process) followUntilEnd(l *link) {
 	p.cancel()
 }
 
-// findAgainPause is the pause after a failed try to find out the state of an attempt.
+// findAgainPause is the pause after a failed try of [Process.findAgain] to find out the state of an
+// attempt.
 const findAgainPause = time.Second
 
 // findAgain looks for the attempt again and again until its state is known. It returns false if
@@ -187,7 +190,7 @@ func (p *Process) listen(l *link) {
 }
 
 // finish sets the exit, unless it is set already. If free is true, the supervisor can run another
-// attempt, and finish offers the supervisor to the pool. finish closes p.done after that, so a
+// attempt, and finish offers the supervisor to the pool. Only then does finish close p.done, so a
 // caller that has waited for p.done finds the idle supervisor in the pool.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {

@@ -66,7 +66,8 @@ type Status struct {
 
 const (
 	// maxLine is the maximum size in bytes of one JSON line between a supervisor and its clients.
-	// Only the line with which a pool hands over an attempt may be longer, see maxHandover.
+	// Only the line with which a pool hands an attempt to a supervisor may be longer, see
+	// maxHandover.
 	maxLine = 1 << 20
 	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10

@@ -20,8 +20,8 @@ import (
 const marksOnly = "process marks only"
 
 // supervisorRecord is what the supervisor writes into the lock file before the agent starts. It
-// identifies the supervisor's process. It also says how to find all processes that the agent
-// starts, in case the supervisor dies.
+// identifies the supervisor's process. If the supervisor dies, the other fields help to find all
+// processes that the agent has started.
 type supervisorRecord struct {
 	host.Process
 	// Group is the attempt's control group; nil if it has none.
@@ -75,7 +75,8 @@ func (l Left) String() string {
 	return fmt.Sprintf("pid %d (%s)", l.PID, truncate.Chars(l.Command, 41))
 }
 
-// UnprovenError reports that an attempt may still have live processes.
+// UnprovenError reports that an attempt may still have live processes although its supervisor is
+// dead.
 type UnprovenError struct {
 	Attempt string
 	Since   time.Time // when gaffer first found that it cannot prove the end of the attempt
@@ -122,9 +123,9 @@ type Orphaned struct {
 	Remains Remains
 }
 
-// FindOrphaned lists the orphaned attempts below home, each with its processes that may be alive.
-// It leaves out attempts that were started on another machine, or before this machine was last
-// booted. It changes nothing.
+// FindOrphaned lists the orphaned attempts in the folders below home, each with its processes that
+// may be alive. It leaves out attempts that were started on another machine, or before this machine
+// was last booted. It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.readLockRecord()
@@ -150,8 +151,9 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.supervisor)
 }
 
-// remains finds processes that an attempt may have left when its supervisor died. If the search
-// cannot prove that all have ended, a declaration by the user counts as proof, see [DeclareGone].
+// remains finds processes that an attempt may have left when its supervisor died. The search may
+// fail to prove that all of them have ended. Then a declaration by the user counts as proof, see
+// [DeclareGone].
 func (f folder) remains(r origin, by supervisorRecord) Remains {
 	switch {
 	case r.before, r.hidden && f.declaredGone():
@@ -166,8 +168,8 @@ func (f folder) remains(r origin, by supervisorRecord) Remains {
 	return found
 }
 
-// lockFolders lists the folders below home that contain a lock, at any depth. It skips folders
-// whose names end with DoneSuffix.
+// lockFolders lists the folders below home that contain an attempt's lock file, at any depth. It
+// skips folders whose names end with DoneSuffix.
 func lockFolders(home string) (list []folder) {
 	_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -186,8 +188,9 @@ func lockFolders(home string) (list []folder) {
 // reported the end of the attempt to the engine.
 const DoneSuffix = ".done"
 
-// neededGroups returns the folders of the control groups of all attempts below home that have no
-// exit record. Recovery of these attempts still needs the groups.
+// neededGroups returns the control groups that are still needed to recover attempts: those of all
+// attempts below home whose lock files contain no exit. The keys of the map are the groups'
+// folders.
 func neededGroups(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {

@@ -40,8 +40,9 @@ func ticks() uint64 {
 	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
 }
 
-// remainsOf looks for processes of an attempt whose supervisor is dead, see
-// [supervisorRecord.owned] and [supervisorRecord.suspects].
+// remainsOf looks for processes of an attempt whose supervisor is dead. [supervisorRecord.owned]
+// finds the processes that certainly belong to the attempt, and [supervisorRecord.suspects] those
+// that may belong to it.
 func remainsOf(attempt string, by supervisorRecord) Remains {
 	list, err := by.owned(attempt)
 	switch {
@@ -60,8 +61,8 @@ func remainsOf(attempt string, by supervisorRecord) Remains {
 		case populated:
 			return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
 		case by.Limits == nil:
-			// The empty group counts as proof, although a privileged agent could have left the
-			// group. See docs/security.md.
+			// The control group is empty. That counts as proof that no process of the attempt is
+			// alive, although a privileged agent could have left the group. See docs/security.md.
 			return Remains{Proof: Gone}
 		}
 	}
@@ -81,9 +82,10 @@ func notListed(err error) Remains {
 	return Remains{Why: fmt.Sprintf("the processes of this machine cannot be listed: %v", err)}
 }
 
-// owned lists the live processes that certainly belong to an attempt: processes with the attempt's
-// id in their environment and their descendants, processes in its control group, and processes with
-// the limits of its supervisor. If it returns an error, the list may be incomplete.
+// owned lists the live processes that certainly belong to an attempt. A process belongs to it in
+// three cases: the process, or one of its ancestors, has the attempt's id in its environment; it is
+// in the attempt's control group; or it has the same unusual resource limits as the attempt's
+// supervisor, see [limitMark]. If owned returns an error, the list may be incomplete.
 func (s supervisorRecord) owned(attempt string) ([]process, error) {
 	list, err := marked([]byte(Mark + "=" + attempt))
 	if s.Group != nil {
@@ -105,7 +107,8 @@ func (s supervisorRecord) owned(attempt string) ([]process, error) {
 	return list, errors.Join(err, unread)
 }
 
-// ContainsAncestorOf reports whether r contains the process pid or one of its ancestors.
+// ContainsAncestorOf reports whether the process pid, or one of its ancestors, is among
+// r.Processes.
 func (r Remains) ContainsAncestorOf(pid int) bool {
 	for range maxAncestors {
 		p, err := readProcess(pid)
@@ -130,11 +133,11 @@ func leftOf(list []process) (left []Left) {
 }
 
 // suspects lists the processes that an attempt may have left behind, besides those that
-// certainly belong to it. Such a process has cleared its environment, started a session,
-// left its control group, and lost its parent when the supervisor was killed. These
-// properties remain visible:
+// certainly belong to it. To escape all other searches, a process of the attempt must have
+// cleared its environment, started a session, left its control group, and lost its parent
+// when the supervisor was killed. Such a process still has these properties:
 //
-//   - The process and the leader of its session started after the attempt.
+//   - The process and the leader of its session started after the attempt began.
 //   - It belongs to the supervisor's user. If that user is root, it may belong to any user.
 //   - Its parent is init or another ancestor of the supervisor.
 //   - Its resource limits are not above those of the supervisor. If s.Limits is nil, another
@@ -142,10 +145,11 @@ func leftOf(list []process) (left []Left) {
 //     below them.
 //
 // A process that the user has started after the attempt began can have the same
-// properties, so the user must decide. suspects leaves out gaffer's own processes. If it
-// returns an error, the list may be incomplete.
+// properties. So the user must decide whether a listed process belongs to the attempt.
+// suspects leaves out processes that run the gaffer program. If it returns an error, the
+// list may be incomplete.
 func (s supervisorRecord) suspects() (list []process, err error) {
-	if s.Place == "" { // an older version of gaffer has written the record
+	if s.Place == "" { // an older version of gaffer, which did not set Place, wrote the record
 		return nil, nil
 	}
 	gaffer, _ := os.Stat("/proc/self/exe")
@@ -204,9 +208,10 @@ func (s supervisorRecord) mayAdoptOrphans(parent int, start uint64) bool {
 	return true
 }
 
-// mayOwn reports whether a process may belong to an attempt, judged by the user of the process. A
-// supervisor and its descendants normally have the same user as this process. If that user is root,
-// every process may belong to the attempt, because the agent may have changed its user.
+// mayOwn reports whether the process pid may belong to an attempt, judged only by its user. A
+// supervisor and its descendants normally have the same user as the process that calls mayOwn. If
+// that user is root, every process may belong to the attempt, because the agent may have changed
+// its user.
 func (s supervisorRecord) mayOwn(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))

@@ -1,4 +1,4 @@
 package supervisor
 
-// ResourceLimits returns nothing: on macOS gaffer does not count the usage.
+// ResourceLimits returns nothing: on macOS gaffer does not find out how much of its limits is used.
 func ResourceLimits() []ResourceLimit { return nil }

@@ -12,7 +12,7 @@ import (
 const rlimitNproc = 6
 
 // ResourceLimits returns the limits of processes and open files that apply to this process, and how
-// much of each is left. It leaves out limits of at least highLimit, which count as unlimited.
+// much of each is left. It leaves out limits of at least highLimit, which are treated as unlimited.
 func ResourceLimits() (list []ResourceLimit) {
 	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // the limit does not apply to root
 		list = append(list, ResourceLimit{

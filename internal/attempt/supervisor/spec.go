@@ -38,14 +38,15 @@ type Spec struct {
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
 	// Env is the agent's environment; nil means the starter's environment. gaffer removes its own
-	// credentials from it. Env is never written to a file, because it may contain API keys. It is
-	// passed as the supervisor's environment, or over a connection.
+	// credentials from it. Env is never written to a file, because it may contain API keys. The
+	// supervisor gets it as its own environment or, in a pool, over a connection.
 	Env   []string `json:"-"`
 	Dir   string   `json:"dir"`
 	Log   string   `json:"log"` // file to which stdout and stderr are appended
 	Input []byte   `json:"input,omitempty"`
-	// Open keeps the agent's stdin open after Input. If Open is false, stdin is closed after Input.
-	// If Open is false and Input is empty, stdin is /dev/null.
+	// Open keeps the agent's stdin open after the bytes of Input, so that more input can be sent.
+	// If Open is false, stdin is closed after these bytes. If Open is false and Input is empty,
+	// stdin is /dev/null.
 	Open bool `json:"open,omitempty"`
 	// Deadline is when the supervisor stops the agent. It is postponed by the time that the agent
 	// waits for the user, see [Process.Waiting]. Zero means that there is no deadline.
@@ -55,21 +56,22 @@ type Spec struct {
 	// the lease never ends.
 	Until time.Time `json:"until,omitzero"`
 	// Abandon is how long the agent may stay frozen while no client is connected, for example
-	// because the worker is dead. After that the supervisor kills the agent. Zero means
-	// DefaultAbandon. While a client is connected, the limit is 24 hours.
+	// because the worker is dead. After that time the supervisor kills the agent. Zero means
+	// DefaultAbandon. While a client is connected, the agent may stay frozen for 24 hours.
 	Abandon time.Duration `json:"abandon_ns,omitempty"`
 	// Interrupt and Terminate are how long the agent may take to exit after SIGINT and after
 	// SIGTERM, before the next signal is sent. Zero means DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
-	// Job is data that the starter stores for a process that attaches to the attempt later. The
-	// supervisor ignores it.
+	// Job is data that the process that calls [Start] stores for a process that attaches to the
+	// attempt later. The supervisor ignores it.
 	Job json.RawMessage `json:"job,omitempty"`
-	// Home is a folder above the attempt's folder. It determines the prefix of the control group's
-	// name, by which [SweepGroups] finds the group. Empty means the parent of the attempt's folder.
+	// Home is a folder above the attempt's folder. The prefix of the control group's name is made
+	// from Home, and [SweepGroups] finds the group by this prefix. Empty means the parent of the
+	// attempt's folder.
 	Home string `json:"home,omitempty"`
-	// Group is the name of the attempt's control group, without the last part, which identifies the
-	// supervisor. [Start] sets Group. Empty means no control group.
+	// Group is the name of the attempt's control group, without the last part of the name, which
+	// identifies the supervisor. [Start] sets Group. Empty means no control group.
 	Group string `json:"group,omitempty"`
 	// Starter is the process that called [Start], which sets this field.
 	Starter host.Process `json:"starter,omitzero"`
@@ -109,8 +111,8 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Marked is a process that belongs to an attempt, according to the Mark in its environment or to
-// its control group.
+// Marked is a process that belongs to an attempt. It was found either by the environment variable
+// [Mark] in its environment, or by its control group.
 type Marked struct {
 	PID     int
 	Attempt string
@@ -118,7 +120,7 @@ type Marked struct {
 	Env     []string // its environment; empty if the process was found by its control group
 }
 
-// Started identifies the processes of an attempt that is running.
+// Started identifies the supervisor and the agent of an attempt whose agent was started.
 type Started struct {
 	Attempt    string       `json:"attempt"`
 	Supervisor host.Process `json:"supervisor"`
@@ -143,23 +145,23 @@ type Exit struct {
 	// StopReason is why the agent was stopped while it ran: Timeout, Abandoned, the
 	// name of a signal that the supervisor received, or the reason given to Stop.
 	StopReason string `json:"told,omitempty"`
-	// Failed is why the agent has no exit code: it could not be started, or the supervisor was
-	// killed or never started.
+	// Failed is why the agent has no exit code: the agent could not be started, or the supervisor
+	// was killed, or the supervisor never started.
 	Failed string `json:"failed,omitempty"`
 	// Lost says that no supervisor recorded how the attempt ended, because the supervisor was
 	// killed or never started the agent.
 	Lost bool `json:"lost,omitempty"`
 	// NeverStarted says that no agent was started. It is only set together with Lost.
 	NeverStarted bool `json:"never,omitempty"`
-	// Unrecorded is why this exit could not be written into the lock file. It is only sent to
-	// clients. Empty means that the exit was written.
+	// Unrecorded is why this exit could not be written into the lock file. Empty means that it was
+	// written. Unrecorded is only set in the exit that the supervisor sends to clients.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`
 	// Waited is how long the agent waited for the user, see [Process.Waiting].
 	Waited time.Duration `json:"waited_ns,omitempty"`
-	// Swept is the number of processes besides the agent that the supervisor had to terminate or
-	// kill individually.
+	// Swept is the number of processes besides the agent to which the supervisor sent SIGTERM or
+	// SIGKILL individually. Signals to the agent's whole process group do not count.
 	Swept int `json:"swept,omitempty"`
 	// Left has the pids of processes that could not be ended: they belong to another user, or hang
 	// in the kernel.

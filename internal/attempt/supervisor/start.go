@@ -23,12 +23,12 @@ type Options struct {
 	// Attempt is the attempt's id. [Attach] uses it if the attempt's folder does not contain the
 	// id.
 	Attempt string
-	// Patience is how long to wait for the answer of a supervisor that holds the attempt's lock.
-	// Zero means DefaultPatience.
+	// Patience is how long to wait until a supervisor that holds the attempt's lock answers a
+	// connection or an order. Zero means DefaultPatience.
 	Patience time.Duration
 }
 
-// DefaultPatience is how long a supervisor may take to answer.
+// DefaultPatience is how long a supervisor may take by default to answer, see [Options.Patience].
 const DefaultPatience = 10 * time.Second
 
 func (o Options) patience() time.Duration {
@@ -41,8 +41,10 @@ func (o Options) patience() time.Duration {
 // Start creates the folder dir, starts a supervisor there, and returns when the agent runs. The
 // error is a [*SpecError] if the spec is invalid, a [*UsedError] if the folder was used before, a
 // [*FailedError] if the agent cannot be started, and a [*StartError] if the supervisor cannot be
-// started or ctx has ended. After an error no process is running and none will start, except after
-// an [*UnknownError]. If the supervisor was killed before it could report that the agent runs,
+// started or ctx has ended. After these errors, this call has left no process running, and none
+// will start. An [*UnknownError] means that it is unknown whether a process is running.
+//
+// The supervisor may be killed before it can report that the agent runs. If the agent may have run,
 // Start returns a Process that has already ended: the attempt is lost, or the agent exited by
 // itself.
 //
@@ -110,9 +112,10 @@ func awaitAgent(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &noReportError{}
 }
 
-// conclude returns p and err unchanged, unless err is a [*noReportError]. After such an error,
-// conclude finds out how the attempt ended, and records the attempt as lost if no exit is recorded.
-// Then it returns a Process that has ended, or an error that says what happened.
+// conclude returns p and err unchanged if err is not a [*noReportError]. Otherwise the supervisor
+// died without a report. Then conclude finds out how the attempt ended, and records the attempt as
+// lost if no exit is recorded. It returns a Process that has ended, or an error that says what
+// happened.
 func (n *preparedAttempt) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*noReportError)(nil)
 	if !errors.As(err, &silent) {
@@ -157,8 +160,8 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-// command returns the command line of the supervisor without its last argument, which is the
-// attempt's folder or fromPool.
+// command returns the command line of the supervisor without its last argument. That argument is
+// the attempt's folder, or fromPool for a supervisor of a pool.
 func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {

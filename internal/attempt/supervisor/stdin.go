@@ -28,10 +28,10 @@ type stdin struct {
 	closed  bool            // nothing more will be written to pipe
 }
 
-// newStdin creates the agent's stdin, which begins with the bytes of the parameter input. It
-// returns the supervisor's end and the agent's end. If open is false, stdin is closed after these
-// bytes. If open is false and input is empty, the supervisor's end is nil and the agent's end is
-// /dev/null.
+// newStdin creates a pipe for the agent's stdin, and first queues the bytes of the parameter input.
+// It returns the supervisor's end and the agent's end. If open is false, stdin is closed after
+// these bytes. If open is false and input is empty, there is no pipe: the supervisor's end is nil
+// and the agent's end is /dev/null.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -90,9 +90,9 @@ func (in *stdin) wrote(n int) {
 	in.pending -= n
 }
 
-// give adds a piece of input to the queue, unless a piece with the same key was added before.
-// Pieces with an empty key are always added. give fails if stdin is closed or must be closed after
-// the queued input, or if the queue would become longer than maxPending.
+// give adds a piece of input to the queue. But if the key is not empty and a piece with the same
+// key was added before, give drops the new piece. give fails if stdin is closed, or must be closed
+// after the queued input, or if the queue would become longer than maxPending.
 func (in *stdin) give(key string, piece []byte) error {
 	if in == nil {
 		return errInputClosed

@@ -21,17 +21,19 @@
 // The supervisor creates started.json and the socket only after the agent has run for
 // 100 ms, because shorter programs need neither. At that time it also syncs the
 // directory entries of the folder and the lock to disk. If the process that started the
-// attempt disconnects earlier, the supervisor does all this at once. While that process
-// is connected, it receives the exit directly and stores it itself.
+// attempt disconnects earlier, the supervisor does all this at once. The delay is safe
+// because, while that process is connected, it receives the exit directly and stores it
+// itself.
 //
 // A process that acquires the lock and finds no exit record knows that the attempt is
-// lost: the lock is passed to the supervisor as an open file, so it is held without a
-// gap. Before the process reports the attempt as lost, it ends all remaining processes
+// lost. The reason is that the lock is passed to the supervisor as an open file, so it is
+// held without a gap until the exit is recorded, unless the process that holds it dies.
+// Before the process reports the attempt as lost, it ends all remaining processes
 // of the attempt and writes an exit record into the lock. A supervisor that finds an
 // exit record starts no agent. The attempt is reported as lost only if it is proved
 // that none of its processes is alive (see [Remains]). The proof is that the attempt's
-// control group is empty, if it has one, and that no process has other properties of a
-// process of the attempt.
+// control group, if it has one, is empty, and that no other live process may belong to
+// the attempt, judged by its environment, resource limits, parent and session.
 //
 // An agent may have a lease ([Spec.Until], [Process.Extend]). When the lease ends, the
 // supervisor freezes the agent and all its descendants. So an agent whose worker is
@@ -44,8 +46,8 @@
 // is recorded. It leaves the previous folder, socket and lock before it enters the
 // next folder. The next lock is also passed as an open file, over a connection, so the
 // rules above hold however a supervisor got its attempt. If the supervisor dies during
-// a handover, the starter reads the lock before it tries another supervisor: only an
-// attempt whose lock contains no supervisor's record certainly had no agent.
+// a handover, the starter reads the lock. If the lock contains no supervisor's record, the
+// attempt certainly had no agent, and the starter tries another supervisor.
 //
 // A Pool may also reuse the folder of one of its finished attempts. It truncates the
 // lock and writes the next spec while it holds the lock, and then renames the folder.

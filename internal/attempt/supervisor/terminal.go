@@ -28,7 +28,7 @@ type Terminal struct {
 	Failed func(error)
 }
 
-// StartIn does the same as [Pool.Start], with a supervisor that is started in a terminal and
+// StartIn does the same as [Pool.Start], but it starts a new supervisor in a terminal, which
 // handles only this attempt. If no terminal can be opened, StartIn calls in.Failed and starts the
 // attempt without one.
 func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
@@ -112,9 +112,10 @@ func readSupervisorPID(control *net.UnixConn, until time.Time) (host.Process, er
 	return host.Identify(pid)
 }
 
-// Host starts a supervisor and connects it to the gaffer process that listens on the socket.
-// command has the same meaning as in [Options]. The supervisor has its own session and does not use
-// the caller's terminal. The returned function wait waits until the supervisor has exited.
+// Host starts a supervisor and connects it to the gaffer process that listens on the socket. The
+// parameter command has the same meaning as [Options.Command]. The supervisor has its own session
+// and does not use the caller's terminal. The returned function wait blocks until the supervisor
+// has exited.
 func Host(socket string, command []string) (wait func(), err error) {
 	argv, err := Options{Command: command}.command()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch handles events of the attempt until none of its processes is left, or only processes that
-// cannot be killed.
+// watch handles events of the attempt. It returns when no process of the attempt is left, or when
+// the only processes left cannot be killed.
 func (a *attempt) watch() {
 	for !a.allEnded {
 		do, wait := nothing, time.Duration(0)
@@ -79,7 +79,8 @@ func (a *attempt) sweep(sig syscall.Signal) {
 
 // reap calls wait4 for every child that has ended. No other method does that while an attempt runs,
 // so the pid of a child cannot be reused between two calls of reap. If the agent has exited and
-// other processes of the attempt are left, reap returns what to do about them.
+// other processes of the attempt are left, reap returns the next action against them, and how long
+// to wait after that action.
 func (a *attempt) reap() (action, time.Duration) {
 	exited := false
 	for {
@@ -128,13 +129,13 @@ func (a *attempt) signalled(sig os.Signal) (action, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxDeadlineTimer is the longest duration of the deadline's timer. A timer stands still while the
-// machine sleeps, and could fire long after the deadline. So the supervisor checks the deadline,
-// and sets the timer again, at least this often.
+// maxDeadlineTimer is the longest duration for which the timer of the agent's deadline is set. A
+// timer stands still while the machine sleeps, and could fire long after the deadline. So the
+// supervisor checks the deadline, and sets the timer again, at least this often.
 const maxDeadlineTimer = 30 * time.Second
 
-// armDeadline sets the deadline's timer, or stops it while the agent waits for the
-// user.
+// armDeadline sets the timer for the agent's deadline. It stops the timer if the agent has no
+// deadline or is waiting for the user.
 func (a *attempt) armDeadline() {
 	if a.spec.Deadline.IsZero() || !a.waiting.since.IsZero() {
 		a.deadlineTimer.Stop()
@@ -143,7 +144,8 @@ func (a *attempt) armDeadline() {
 	a.deadlineTimer.Reset(min(max(time.Until(a.deadlineAt()), 0), maxDeadlineTimer))
 }
 
-// deadlineAt returns the deadline, postponed by the time that the agent has waited for the user.
+// deadlineAt returns the agent's deadline, postponed by the time that the agent has waited for the
+// user.
 func (a *attempt) deadlineAt() time.Time { return a.spec.Deadline.Add(a.waiting.waited) }
 
 func (a *attempt) deadlineReached() (action, time.Duration) {
@@ -154,15 +156,15 @@ func (a *attempt) deadlineReached() (action, time.Duration) {
 	return a.ending.stop(Timeout, false)
 }
 
-// waiting measures how long the agent has waited for the user, by the wall clock. The deadline uses
-// the same clock.
+// waiting measures by the wall clock how long the agent has waited for the user. The agent's
+// deadline is a time on the same clock.
 type waiting struct {
 	waited time.Duration // total of earlier waits, without the current wait
 	since  time.Time     // start of the current wait; zero if the agent does not wait
 }
 
-// set records whether the agent waits for the user now. A call that does not change this has no
-// effect.
+// set records whether the agent waits for the user now. If the agent's state was already the same
+// before, the call has no effect.
 func (w *waiting) set(waits bool, now time.Time) {
 	switch {
 	case !waits:

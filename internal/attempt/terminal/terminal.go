@@ -29,7 +29,8 @@ type Options struct {
 	Database string // file or URL of the database
 	// FindTask returns the task whose name the user has typed.
 	FindTask func(ctx context.Context, name string) (fleet.Task, error)
-	// Kind returns the name of the built-in agent, such as claude, whose protocol an agent uses.
+	// Kind returns the kind of the agent with the given name: the name of the built-in agent, such
+	// as claude, whose protocol it uses.
 	Kind   func(agent string) string
 	Now    func() time.Time
 	Notice func(text string) // prints a message for the user
@@ -41,7 +42,7 @@ type Terminals struct {
 	server *tmux.Server
 }
 
-// maxSocket is the maximum length of a socket's path, in bytes.
+// maxSocket is the maximum length of the path of a tmux server's socket, in bytes.
 const maxSocket = 100
 
 // New returns the terminals of a project.
@@ -105,7 +106,8 @@ func startSession(ctx context.Context, server *tmux.Server, session string, argv
 	return server.Start(ctx, session, argv, env, dir)
 }
 
-// Attachment has the command line that shows an agent in the user's terminal, and the agent's task.
+// Attachment has the command line that shows an agent in the user's terminal, and the task on which
+// that agent works.
 type Attachment struct {
 	Argv []string
 	Task fleet.Task
@@ -149,8 +151,8 @@ func (t *Terminals) Attach(ctx context.Context, name string, readOnly bool) (Att
 	}
 }
 
-// begins reports whether a task that has no terminal may get one soon, because it has not started
-// yet or has just started.
+// begins reports whether a task that has no terminal at present may get one soon, because its agent
+// has not started yet or has just started.
 func (t *Terminals) begins(task fleet.Task) bool {
 	if task.Session == "" || task.Status.Final() {
 		return false
@@ -175,13 +177,13 @@ func noTerminal(t fleet.Task) error {
 	return e
 }
 
-// watchEvery is the interval between checks of the terminals. It is also how long a terminal may
-// take to appear.
+// watchEvery is the interval between checks of whether the terminals of running agents exist. It is
+// also how long a terminal may take to appear after its agent has started.
 const watchEvery = 2 * time.Second
 
-// Watch prints a notice when terminals of running agents have disappeared. It does not repeat the
-// notice until a check has found that no terminal is missing. It returns when ctx ends. The
-// function tasks returns the tasks to watch.
+// Watch prints a notice when terminals of running agents have disappeared. It repeats the notice
+// only after a check in between has found that no terminal is missing. It returns when ctx ends.
+// The function tasks returns the tasks to watch.
 func (t *Terminals) Watch(ctx context.Context, tasks func(context.Context) ([]fleet.Task, error)) {
 	reported := false
 	for ctx.Err() == nil {

@@ -1,6 +1,6 @@
 // Package terminalview shows the terminals of agents to clients that have no terminal themselves,
-// such as pages in browsers. Many clients may watch a terminal. Only one of them at a time has the
-// keyboard, which means that it can type.
+// such as pages in browsers. A view shows one terminal to one client. Many clients may watch a
+// terminal. Only one of them at a time has the keyboard, which means that it can type.
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
 // views of a terminal have the same size: that of the view with the keyboard or, if none has it,
@@ -23,34 +23,36 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Request describes the terminal that a view shows.
+// Request describes the terminal that a [View] shows to a client.
 type Request struct {
 	Server  *tmux.Server
 	Session string
-	// Task returns the current state of the terminal's task.
+	// Task returns the current state of the task whose agent runs in the terminal.
 	Task func(ctx context.Context) (fleet.Task, error)
 	User string // name of the user, which other users see
 	Size fleet.TerminalSize
 }
 
-// Views holds the open views. It is safe for concurrent use.
+// Views holds all open views. Each view shows an agent's terminal to one client. Views is safe for
+// concurrent use.
 type Views struct {
 	mu     sync.Mutex
-	shared map[string]*shared // by the id of the terminal
+	shared map[string]*shared // the key is the id of the terminal
 	open   int
 }
 
-// shared is what the views of one terminal share. The mutex of Views protects it.
+// shared is the state that all views of one terminal share. Each view shows that terminal to one
+// client. The mutex of [Views] protects the fields.
 type shared struct {
 	id       string
 	views    []*View // in the order in which they last reported their sizes
-	typist   *View   // the view that has the keyboard; nil if none has
+	typist   *View   // the one view whose client may type; nil if there is none
 	fixed    fleet.TerminalSize
-	measured time.Time // start of the last check for another attached terminal
+	measured time.Time // when the views last checked whether the user has attached another terminal
 }
 
-// size returns the size that all views have. s.fixed is the size of the session's window while
-// another terminal is attached, and zero while none is.
+// size returns the size that all views of the terminal have. The field fixed is the size of the
+// session's window while the user has attached another terminal, and zero otherwise.
 func (s *shared) size() fleet.TerminalSize {
 	switch {
 	case s.fixed != (fleet.TerminalSize{}):
@@ -61,7 +63,8 @@ func (s *shared) size() fleet.TerminalSize {
 	return s.views[len(s.views)-1].wanted
 }
 
-// notify tells every view that the size, or the view with the keyboard, may have changed.
+// notify tells every view of the terminal that the size of the views may have changed, or that
+// another view may have got the keyboard, which is the right to type.
 func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
@@ -93,7 +96,7 @@ type View struct {
 	request Request
 	shared  *shared
 	changed chan struct{}
-	wanted  fleet.TerminalSize // the size that the client would like; protected by Views.mu
+	wanted  fleet.TerminalSize // the size that the client has asked for; protected by Views.mu
 
 	mu     sync.Mutex
 	client *tmux.Client // the tmux client that receives keys; nil while the view cannot type
@@ -109,7 +112,7 @@ func limited(s fleet.TerminalSize) fleet.TerminalSize {
 	return fleet.TerminalSize{Columns: min(max(s.Columns, minColumns), maxColumns), Rows: min(max(s.Rows, minRows), maxRows)}
 }
 
-// Open returns a view of a terminal. The caller must call Run, which closes the view when it
+// Open opens a view of a terminal. The caller must call [View.Run], which closes the view when it
 // returns. If too many views are open, Open returns a [*TooManyError].
 func (a *Views) Open(r Request) (*View, error) {
 	a.mu.Lock()
@@ -154,7 +157,7 @@ func (v *View) remove() {
 	}
 }
 
-// Resize sets the size that the client would like. [View.Run] reports the size that the view gets.
+// Resize sets the size that the client asks for. [View.Run] reports the size that the view gets.
 func (v *View) Resize(size fleet.TerminalSize) {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -164,8 +167,9 @@ func (v *View) Resize(size fleet.TerminalSize) {
 	v.shared.notify()
 }
 
-// TakeKeyboard gives the keyboard to this view. The view that had it becomes read-only. The client
-// should wait until Run reports a state with Mine set: keys that it sends before may be lost.
+// TakeKeyboard gives this view the keyboard, which is the right to type into the terminal. The view
+// that had it becomes read-only. The client should wait until [View.Run] reports a state with Mine
+// set, because keys that the client sends earlier may be lost.
 func (v *View) TakeKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -173,7 +177,7 @@ func (v *View) TakeKeyboard() {
 	v.shared.notify()
 }
 
-// ReleaseKeyboard makes this view read-only again.
+// ReleaseKeyboard makes this view read-only again, if it has the right to type.
 func (v *View) ReleaseKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -189,7 +193,8 @@ func (v *View) hasKeyboard() bool {
 	return v.shared.typist == v
 }
 
-// Type sends keys to the terminal. It drops them if the view does not have the keyboard.
+// Type sends keys to the terminal. If the view does not have the keyboard, Type drops the keys, see
+// [View.TakeKeyboard].
 func (v *View) Type(keys []byte) {
 	if !v.hasKeyboard() {
 		return
@@ -211,15 +216,15 @@ func (v *View) setClient(c *tmux.Client) {
 const (
 	// lookEvery is the interval between reads of the task while no terminal is shown.
 	lookEvery = 500 * time.Millisecond
-	// measureEvery is the interval between checks whether other terminals are attached.
+	// measureEvery is the interval between checks whether the user has attached other terminals.
 	measureEvery = time.Second
 	// startWithin is how long an attempt may take to open its terminal. A tmux client that ends
 	// within this time after its start counts as a failure, see maxFailures.
 	startWithin = 5 * time.Second
-	// readSize is the maximum number of bytes of output that are passed on at once.
+	// readSize is the maximum number of bytes of terminal output that a client gets at once.
 	readSize = 32 << 10
-	// maxFailures is how many failures in a row make Run return a [*DetachedError]. A failure is a
-	// read-only tmux client that ends within startWithin although its session still exists.
+	// maxFailures is how many failures in a row make [View.Run] return a [*DetachedError]. A
+	// failure is a read-only tmux client that ends within startWithin although its session still exists.
 	maxFailures = 3
 )
 
@@ -236,10 +241,10 @@ func (*DetachedError) Conflict() bool { return true }
 // Code returns the error code that clients get.
 func (*DetachedError) Code() string { return "no_terminal" }
 
-// Run shows the terminal until the task has ended or ctx ends. It calls output with the bytes that
-// draw the terminal's screen, and state whenever the state changes, but never both at the same
-// time. While output blocks, tmux drops output, and draws the whole screen again later. Run may be
-// called only once.
+// Run shows the terminal until the task has ended or ctx ends. It calls the function output with
+// the bytes that draw the terminal's screen, and the function state whenever the view's state
+// changes, but never both at the same time. While output blocks, tmux drops output, and draws the
+// whole screen again later. Run may be called only once.
 func (v *View) Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error {
 	r := &running{View: v, output: output, state: state}
 	defer v.leave()
@@ -272,11 +277,11 @@ type running struct {
 	reported bool
 	shown    int    // number of the last attempt whose terminal was shown
 	said     string // the first output of the last tmux client
-	failures int    // number of failures in a row, see maxFailures
+	failures int    // number of failed tmux clients in a row, see maxFailures
 }
 
-// wait waits until it is time to read the task again. Meanwhile, when the user with the keyboard or
-// the size of the views changes, it reports the new state.
+// wait waits for lookEvery, after which it is time to read the task again. Meanwhile, when the size
+// of the views changes, or the right to type passes to another view, wait reports the new state.
 func (r *running) wait(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -294,8 +299,9 @@ func (r *running) wait(ctx context.Context) error {
 	}
 }
 
-// report calls the function r.state with s, unless nothing has changed since the last report. It
-// first sets the fields of s that depend on all views of the terminal.
+// report calls the function r.state with the state s, unless nothing has changed since the last
+// report. It first sets the fields of s that depend on all views of the terminal: the size, and who
+// may type.
 func (r *running) report(s fleet.TerminalState) error {
 	r.all.mu.Lock()
 	s.TerminalSize, s.Typist = r.shared.size(), ""
@@ -311,8 +317,8 @@ func (r *running) report(s fleet.TerminalState) error {
 	return r.state(s)
 }
 
-// show shows the terminal of a task as long as the terminal exists. attached is false if the task
-// has no terminal at present.
+// show shows the terminal of a task as long as the terminal exists. The result attached is false if
+// the task has no terminal at present.
 func (r *running) show(ctx context.Context, task fleet.Task) (attached bool, err error) {
 	s := r.now
 	s.Status, s.Mine = task.Status, false
@@ -343,8 +349,8 @@ func (r *running) show(ctx context.Context, task fleet.Task) (attached bool, err
 	return false, r.report(s)
 }
 
-// attach shows the session until it ends. It attaches again when the keyboard is taken or released,
-// and when the user detaches.
+// attach shows the session until the session ends. When this view gets or loses the right to type,
+// attach starts another tmux client. It also does so when the user has detached the client.
 func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	for {
 		typing := r.hasKeyboard()
@@ -384,12 +390,12 @@ func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	}
 }
 
-// errReattach is returned by pump if the view got or lost the keyboard. Then attach starts another
-// tmux client, because a [tmux.Client] stays read-only or writable while it runs.
+// errReattach is returned by [running.pump] if the view got or lost the right to type. Then attach
+// starts another tmux client, because a [tmux.Client] stays read-only or writable while it runs.
 var errReattach = errors.New("attach again")
 
-// pump passes on the output of a tmux client. It returns [io.EOF] when the client has ended, and
-// errReattach when attach must replace the client.
+// pump passes the output of a tmux client to the function r.output. It returns [io.EOF] when the
+// client has ended, and errReattach when [running.attach] must replace the client.
 func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.TerminalState, typing bool) (fleet.TerminalState, error) {
 	var reader sync.WaitGroup
 	chunks, stop := make(chan []byte), make(chan struct{})
@@ -439,8 +445,9 @@ func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.Termina
 	}
 }
 
-// read sends the output of a client to chunks, and closes chunks at the end of the output. It uses
-// two buffers in turn. When the receiver takes one of them, it no longer uses the other.
+// read sends the output of a tmux client to the channel chunks, and closes the channel at the end
+// of the output. It uses two buffers in turn: when the receiver takes a chunk, it must no longer
+// use the chunk before.
 func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	defer close(chunks)
 	buffers := [2][]byte{make([]byte, readSize), make([]byte, readSize)}
@@ -457,12 +464,12 @@ func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	}
 }
 
-// measure finds out whether another terminal is attached to the tmux server. If so, all views get
-// the size of the session's window. measure ignores errors, because Run notices the end of the
-// session in another way.
+// measure finds out whether the user has attached another terminal to the tmux server. If so, all
+// views get the size of the session's window. measure ignores errors, because [View.Run] notices
+// the end of the session in another way.
 func (r *running) measure(ctx context.Context) {
 	r.all.mu.Lock()
-	due := time.Since(r.shared.measured) >= measureEvery/2 // another view may have measured just before
+	due := time.Since(r.shared.measured) >= measureEvery/2 // another view of this terminal may have checked just before
 	if due {
 		r.shared.measured = time.Now()
 	}

@@ -43,15 +43,16 @@ type Client struct {
 // clientTerminal is the terminal type (TERM) for which tmux writes the output of a Client.
 const clientTerminal = "xterm-256color"
 
-// AttachClient attaches a client to a session. The keys of a read-only client do not reach the
-// session's program. If the server is not running, AttachClient returns a [*NotFoundError]. If the
-// server is running but the session does not exist, the client's output ends at once.
+// AttachClient attaches a new client to a session. If readOnly is true, the keys of the client do
+// not reach the session's program. If the tmux server is not running, AttachClient returns a
+// [*NotFoundError]. If the server is running but the session does not exist, the client's output
+// ends at once.
 func (s *Server) AttachClient(ctx context.Context, session string, readOnly bool, size Size) (*Client, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	// Apply the settings again: another version of gaffer, with other settings, may have started
-	// the server.
+	// Apply gaffer's tmux settings again: another version of gaffer, with other settings, may have
+	// started the server.
 	if _, err := s.run(ctx, locale(), settings, "source-file", "-"); err != nil {
 		if noServer(err) {
 			return nil, &NotFoundError{session}
@@ -119,8 +120,8 @@ func (c *Client) Resize(size Size) error {
 }
 
 // Read reads the client's output. It returns io.EOF when the client is detached, by the user or
-// because the session has ended. It leaves out the output with which tmux then restores the
-// terminal, because that output would clear the screen.
+// because the session has ended. When a client is detached, tmux prints a sequence that restores
+// the terminal. Read leaves out that sequence, because it would clear the screen.
 func (c *Client) Read(p []byte) (int, error) {
 	for {
 		n, err := c.terminal.Read(p)
@@ -164,7 +165,7 @@ type stopFilter struct {
 }
 
 // keep returns how many bytes at the start of a chunk of output the caller may pass on. If the
-// chunk ends in the middle of stopSequence, these bytes include the first part of stopSequence,
+// chunk ends in the middle of stopSequence, the first part of stopSequence may be passed on too,
 // because that part alone does not change the screen.
 func (f *stopFilter) keep(chunk []byte) int {
 	if f.stopped {

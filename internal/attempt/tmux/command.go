@@ -33,8 +33,8 @@ func noServer(err error) bool {
 	return stderrContains(err, "no server running") || stderrContains(err, "(No such file or directory)") || stderrContains(err, "(Connection refused)")
 }
 
-// maxTries is how often a command is tried if the server exits at the same moment, for example
-// because its last session has ended.
+// maxTries is how often a tmux command is tried if the tmux server exits while the command runs,
+// for example because the server's last session has ended.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -61,8 +61,8 @@ func (s *Server) runOnce(ctx context.Context, env []string, input string, args .
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &stderr
-	// Do not wait long until stdin, stdout and stderr are closed: tmux passes them to the server,
-	// and a server that hangs keeps them open.
+	// After tmux has exited, do not wait long until its stdin, stdout and stderr are closed: tmux
+	// passes them to the server, and a server that hangs keeps them open.
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	switch {
@@ -86,8 +86,8 @@ func find() (string, error) {
 }
 
 // locale returns the locale variables of gaffer's environment, which tmux itself needs. It leaves
-// out all other variables: if the tmux command starts the server, its environment becomes the
-// environment of every session.
+// out all other variables: a tmux command may start the server, and then the command's environment
+// becomes the environment of every session.
 func locale() (env []string) {
 	for _, name := range localeNames() {
 		if value, ok := os.LookupEnv(name); ok {

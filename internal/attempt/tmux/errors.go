@@ -96,7 +96,7 @@ func (e *TimeoutError) Hint() string {
 type CommandError struct {
 	Command, Socket string
 	Stderr          string
-	Err             error // from running tmux, usually its exit status
+	Err             error // the error from running tmux, usually its exit status
 }
 
 func (e *CommandError) Error() string {

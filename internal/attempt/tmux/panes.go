@@ -22,7 +22,7 @@ type Pane struct {
 // userServerTimeout is how long the user's own tmux server may take to answer.
 const userServerTimeout = 2 * time.Second
 
-// Panes lists the panes of a tmux server on this socket, which may be the user's own server. It
+// Panes lists the panes of the tmux server on this socket, which may be the user's own server. It
 // does not change the server. The list is empty if the server is not running.
 func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	s, err := userServer(socket)
@@ -43,8 +43,8 @@ func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	return list, nil
 }
 
-// Screen returns the visible text of a pane of a tmux server, which may be the user's own server.
-// It returns "" if the server is not running.
+// Screen returns the visible text of a pane of the tmux server on this socket, which may be the
+// user's own server. It returns "" if the server is not running.
 func Screen(ctx context.Context, socket, pane string) (string, error) {
 	s, err := userServer(socket)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 )
 
 // settings has tmux commands that make every server behave the same, whichever gaffer process
-// starts it. With -q, tmux ignores options that its version does not have.
+// starts it. Because of the flag -q, tmux ignores options that its version does not have.
 //
 // Only a few keys are bound: for scrolling, copying and detaching, and C-b C-b to send C-b to the
 // program. With tmux's other keys, users could accidentally end the program, rename its session or
-// open another session. No key that opens a prompt of tmux is bound, because users could run
-// commands there: a user who types in a browser may be allowed to answer the agent, but not to run
-// commands on this machine.
+// open another session. No key that opens a prompt of tmux is bound, because a user can run any
+// command there. A user who types into the session from a web browser may be allowed to answer the
+// agent, but not to run commands on this machine.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -69,7 +69,8 @@ bind-key -T copy-mode MouseDrag1Pane send-keys -X begin-selection
 bind-key -T copy-mode MouseDragEnd1Pane send-keys -X copy-selection-and-cancel
 `
 
-// Initial size of a session's terminal, before a client is attached, in characters.
+// Initial size of a session's terminal, in columns and rows of characters. It applies until a
+// client attaches to the session.
 const columns, rows = 200, 50
 
 // script returns the tmux commands that configure the server and create a session.
@@ -104,9 +105,9 @@ func withoutShell(argv []string) []string {
 
 const plainShell = "/bin/sh"
 
-// shell returns the program to use as tmux's default shell. That is the SHELL of env if it is the
-// absolute path of an executable program, and otherwise plainShell. tmux also sets the variable
-// SHELL to this program.
+// shell returns the program to use as tmux's default shell. That is the value of the variable SHELL
+// in env if it is the absolute path of an executable program, and otherwise plainShell. tmux also
+// sets the variable SHELL of its programs to this program.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {
@@ -115,11 +116,12 @@ func shell(env []string) string {
 	return path
 }
 
-// escapeFormats escapes # so that tmux finds no format, such as #{pid}, in a text.
+// escapeFormats escapes each # in a text. Otherwise tmux would replace formats in the text, such as
+// #{pid}, by their values.
 func escapeFormats(text string) string { return strings.ReplaceAll(text, "#", "##") }
 
-// quote quotes text so that tmux reads exactly its bytes. Even inside quotes tmux
-// removes spaces after a newline, so quote writes all special bytes as octal escapes.
+// quote quotes text so that tmux reads exactly its bytes. Even inside quotes, tmux removes spaces
+// after a newline. So quote writes every byte for which isPlain is false as an octal escape.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

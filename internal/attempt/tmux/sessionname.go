@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// SessionName returns the name of the tmux session for a bead, which is a task in the ledger. The
-// name is agent-<bead> if tmux accepts that name unchanged. Otherwise, for example for bd-1.2, the
-// name starts with agent~, and every plus sign and every byte that tmux would change is written as
-// +XX in hexadecimal. So no two beads get the same name.
+// SessionName returns the name of the tmux session for a bead. A bead is a piece of work whose name
+// outlives any run. The name is agent-<bead> if tmux accepts that name unchanged. Otherwise, for
+// example for bd-1.2, the name starts with agent~, and every plus sign and every byte that tmux
+// would change is written as +XX in hexadecimal. So no two beads get the same name.
 func SessionName(bead string) string {
 	if onlyAllowed(bead) {
 		return "agent-" + bead
@@ -32,7 +32,8 @@ func SessionName(bead string) string {
 }
 
 // isValidName reports whether tmux accepts the name of a session unchanged. The name must begin
-// with a letter, so that tmux cannot confuse it with the id of a session, a window or a pane.
+// with a letter, so that tmux cannot confuse it with the id of a session, window or pane, such as
+// $1, @1 or %1.
 func isValidName(session string) bool {
 	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && onlyAllowed(session)
 }
@@ -41,9 +42,10 @@ func onlyAllowed(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !allowed(r) }) < 0
 }
 
-// allowed reports whether tmux leaves a character in a session's name unchanged. Dots and colons
-// separate the parts of a target, # begins a format, and tmux escapes some other characters with a
-// backslash or as octal numbers.
+// allowed reports whether tmux leaves a character in a session's name unchanged. It does not allow
+// dots and colons, which separate session, window and pane in a tmux target, and #, which begins a
+// tmux format. It also does not allow the characters that tmux escapes with a backslash or as octal
+// numbers.
 func allowed(r rune) bool {
 	if r < utf8.RuneSelf {
 		return ' ' <= r && r <= '~' && !strings.ContainsRune(`.:#\$"'`, r)

@@ -10,18 +10,18 @@ import (
 	"syscall"
 )
 
-// Start creates a detached session that runs the program argv in dir. argv[0] must be
-// an absolute path. The program gets its arguments unchanged: no shell parses them.
+// Start creates a detached session that runs a program in the folder dir. argv is the program with
+// its arguments. argv[0] must be an absolute path. The program gets its arguments unchanged: no
+// shell parses them.
 //
-// env is the program's complete environment, whatever the environment of the server
-// is. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
-// it, and PATH and SHELL if they are missing. Entries that are not of the form
-// NAME=VALUE have no effect. Other users cannot see argv and env while they are passed
-// to tmux.
+// env is the program's complete environment. The program inherits nothing from the environment of
+// the tmux server. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
+// it, and PATH and SHELL if they are missing. Entries that are not of the form NAME=VALUE have no
+// effect. Other users cannot see argv and env while they are passed to tmux.
 //
-// If a session of this name exists, the error is an [*ExistsError]. After any other
-// error the program may still have been started, if the server stopped answering or
-// died at that moment. [Server.Has] finds out.
+// If a session of this name exists, the error is an [*ExistsError]. If the server stops answering
+// or dies during the call, Start returns another error, although the program may have been started.
+// The caller can find out with [Server.Has].
 func (s *Server) Start(ctx context.Context, session string, argv, env []string, dir string) error {
 	if err := checkStart(session, argv, env, dir); err != nil {
 		return err
@@ -32,9 +32,9 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	if err := s.makeFolder(); err != nil {
 		return err
 	}
-	// The commands are passed on standard input. Arguments would be limited to 16 kB and
-	// visible to all users. The arguments of the command that starts the server would even
-	// stay visible while the server runs.
+	// Pass the commands on standard input. If they were passed as arguments of tmux, they would be
+	// limited to 16 kB and visible to all users of the machine. The arguments of the tmux command
+	// that starts the server would even stay visible as long as the server runs.
 	_, err := s.run(ctx, clientEnv(env), script(session, argv, env, dir), "start-server", ";", "source-file", "-")
 	switch {
 	case stderrContains(err, "duplicate session"):
@@ -45,8 +45,9 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	return nil
 }
 
-// clientEnv returns the environment of the tmux client that starts a session. tmux
-// gives the program the client's PATH, not the session's.
+// clientEnv returns the environment of the tmux client that starts a session. The client must have
+// the PATH of env, because tmux gives the program the client's PATH, not the PATH that is set for
+// the session.
 func clientEnv(env []string) []string {
 	if path, ok := lookup(env, "PATH"); ok {
 		return append(locale(), "PATH="+path)
@@ -82,8 +83,9 @@ func checkStart(session string, argv, env []string, dir string) error {
 			return refuse("%q has a zero byte", text)
 		}
 	}
-	// Check the program and the folder here, because tmux would report no error. The session would
-	// end at once, or start in another folder.
+	// Check the program and the folder here, because tmux would report no error. If the program
+	// were missing, the session would end at once. If the folder were missing, the session would
+	// start in another folder.
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return fmt.Errorf("start session %s: %w", session, err)
 	}

@@ -1,10 +1,10 @@
-// Package tmux runs programs in terminals that users can attach to. It runs the tmux
-// program with a separate server for gaffer. It does not touch the user's own
-// sessions, settings and key bindings, and does not depend on them.
+// Package tmux runs programs in terminals that users can attach to. It starts a separate tmux
+// server for gaffer, which does not touch the user's own tmux sessions, settings and key bindings,
+// and does not depend on them.
 //
-// A session is only for watching. It must not be used to find out whether or how its
-// program has ended: a server that is killed loses all its sessions, and their
-// programs only receive SIGHUP.
+// A session is only for watching. It must not be used to find out whether or how its program has
+// ended: a server that is killed loses all its sessions, and their programs only receive SIGHUP,
+// which a program can ignore.
 package tmux
 
 import (
@@ -29,7 +29,8 @@ type Server struct {
 // stopped with SIGSTOP would block gaffer.
 const answerTimeout = 10 * time.Second
 
-// New returns the server on a socket. It does not start the server.
+// New returns the server with the given socket, which is the path of a Unix socket. It does not
+// start the server.
 func New(socket string) *Server { return &Server{socket: socket, timeout: answerTimeout} }
 
 // Session is one session of the server.
@@ -99,7 +100,7 @@ func (s *Server) pid(ctx context.Context) (int, error) {
 // It joins lines that the terminal has wrapped, and removes trailing spaces and
 // trailing empty lines.
 func (s *Server) Capture(ctx context.Context, session string) (string, error) {
-	// The colon tells tmux that this is the name of a session, not of a pane.
+	// The colon at the end tells tmux that this is the name of a session, not of a pane.
 	out, running, err := s.query(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactTarget(session)+":")
 	switch {
 	case err == nil && !running, stderrContains(err, "can't find"):

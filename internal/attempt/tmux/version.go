@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The oldest version of tmux that gaffer supports. It is the first with new-session -e, which sets
-// a session's environment.
+// The oldest version of tmux that gaffer supports. It is the first version in which the command
+// new-session has the option -e, which sets a session's environment variables.
 const oldestMajor, oldestMinor = 3, 2
 
 // Available returns nil if tmux can be used. If not, it returns a [*MissingError] or an
@@ -40,7 +40,7 @@ func isOld(version string) bool {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(version[digits:], "%d.%d", &major, &minor); n == 0 || strings.Contains(version, "openbsd") {
-		return false // count as not old: OpenBSD's tmux prints the version of the system
+		return false // cannot tell, so not too old; for example, OpenBSD's tmux prints the version of OpenBSD
 	}
 	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
 }

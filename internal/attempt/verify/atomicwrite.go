@@ -31,7 +31,7 @@ func writeFile(h host.Host, path string, data []byte) error {
 		step, err = opRename, h.Rename(opRename, temp, path)
 	}
 	if err != nil {
-		_ = h.Remove(opRemove, temp) // ignore the error of Remove: the first error is returned
+		_ = h.Remove(opRemove, temp) // ignore the error of Remove: writeFile returns the earlier error
 		return &statefile.StepError{Step: step, Path: path, Err: err}
 	}
 	if err := h.SyncDir(opFolder, dir); err != nil {

@@ -52,8 +52,8 @@ func startBrowser(ctx context.Context, path string) (*browser, error) {
 		return b, err
 	}
 	b.page, _ = chromedp.NewContext(ctx, func(c *chromedp.Context) { c.Browser = b.client }) // no cancel is needed: the context ends with ctx
-	// Use a timer and not a context with a deadline: the deadline would end the browser even if it
-	// has started in time.
+	// Use a timer and not a context with a deadline. At the deadline, the context would end the
+	// browser even if it had started in time.
 	late := time.AfterFunc(browserStart, func() { b.fail(fmt.Errorf("the browser did not start within %s", browserStart)) })
 	defer late.Stop()
 	if err := chromedp.Do(b.page, chromedp.EmulateViewport(viewWidth, viewHeight)); err != nil {
@@ -115,11 +115,12 @@ func (r *messageReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxErrors is the maximum number of script errors that are kept for the report.
+// maxErrors is the maximum number of script errors of a page that are kept. They are added to the
+// output of a failed check.
 const maxErrors = 5
 
 // handleEvents starts goroutines that handle events of the page until the page's context ends. They
-// close dialogs, because dialogs block the page. They collect script errors for the report. If the
+// close dialogs, because dialogs block the page. They collect script errors in b.errors. If the
 // page crashes, they make all calls to the browser fail.
 func (b *browser) handleEvents() {
 	target := chromedp.FromContext(b.page).Target
@@ -190,8 +191,9 @@ func shortTemp(dir string) string {
 const unresolvable = "gaffer.invalid"
 
 // browserFlags returns the browser's command line flags. Many of them restrict the browser to the
-// page's own requests. Without them, the browser also contacts its vendor for updates, models and
-// the time.
+// page's own requests. Without them, the browser would also contact its vendor, for example for
+// updates, machine-learning models and the time. The parameter profile is the path of the browser's
+// profile folder. The parameter root says whether gaffer runs as root.
 func browserFlags(profile string, root bool) []string {
 	flags := []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + profile,

@@ -11,15 +11,15 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is a condition that must hold when a chunk (a task of a build) is done. Exactly one of
-// Command, File and URL must be set.
+// Check is a condition that must hold when a chunk is done. A chunk is one of the tasks into which
+// a build divides its work. Exactly one of Command, File and URL must be set.
 type Check struct {
-	// Name is shown in the build's activity feed. If it is empty, a name is made from the other
-	// fields.
+	// Name is shown to users in the build's list of events. If Name is empty, users see a text that
+	// is made from the other fields.
 	Name string `json:"name,omitempty"`
 
-	// Command is a shell command that must exit with 0. When it has exited, the remaining processes
-	// of its process group are ended too.
+	// Command is a shell command that must exit with 0. After the command has exited, gaffer also
+	// ends the processes that are left in the command's process group.
 	Command string `json:"command,omitempty"`
 
 	// File must exist in the work folder. It is a relative path of a file or folder, or
@@ -30,15 +30,16 @@ type Check struct {
 	// is replaced by a free port that the server should listen on.
 	URL    string `json:"url,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
-	// Contains is text that the page must contain. With a browser, the text is searched in the
-	// document after its scripts ran. Without a browser, the text is searched in the server's
-	// answer. In the comparison, every sequence of white space counts as one space.
+	// Contains is text that the page must contain. If the page is HTML and gaffer uses a browser,
+	// the text is searched in the document after the page's scripts have run. Otherwise the text is
+	// searched in the server's response. In the comparison, every sequence of white space counts as
+	// one space.
 	Contains   string `json:"contains,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 
 	// Timeout is the time limit for one try. Zero means 60 s for a command and 20 s for a file or
-	// URL. The time to start a browser does not count. The server that [Request.Serve] starts must
-	// listen within the same time.
+	// URL. The time to start a browser does not count. If [Request.Serve] is set, Timeout is also
+	// the limit, counted separately, for how long the server may take until it listens.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
@@ -165,7 +166,8 @@ func checkDuration(what string, d Duration) string {
 	return ""
 }
 
-// title returns the check's name for display: one printable line.
+// title returns the check's name for display, as one printable line. If the check has no name,
+// title makes one from the other fields.
 func (c Check) title() string {
 	name := c.Name
 	switch {
@@ -201,5 +203,6 @@ func (c Check) timeout() time.Duration {
 
 func (c Check) needsBrowser() bool { return c.URL != "" && (c.Contains != "" || c.Screenshot) }
 
-// runsIn reports whether this check is run in a mode. The minimal mode runs only commands.
+// runsIn reports whether this check is made in the given mode. In the minimal mode, only checks
+// with a Command are made.
 func (c Check) runsIn(mode string) bool { return mode != workflow.Minimal || c.Command != "" }

@@ -43,8 +43,8 @@ func running(g *processGroup) bool {
 	}
 }
 
-// describeEnd describes how a command failed. It returns "" if the command succeeded. cut says that
-// the command was stopped because ctx had ended.
+// describeEnd describes how a command failed. It returns "" if the command succeeded. The parameter
+// cut says whether the command was still running when ctx ended, and was therefore stopped.
 func describeEnd(ctx context.Context, cmd *exec.Cmd, cut bool, timeout time.Duration) string {
 	switch {
 	case cut && errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -74,8 +74,8 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 	cmd.Stdout, cmd.Stderr = to, to
 	go func() {
 		defer close(o.done)
-		// Copy returns when no process has the pipe open for writing, or at the deadline that o.end
-		// sets.
+		// Copy returns when no process has the write end of the pipe open, or at the read deadline
+		// that o.end sets.
 		_, _ = io.Copy(&o.kept, from)
 	}()
 	return o, nil
@@ -85,8 +85,8 @@ func captureOutput(cmd *exec.Cmd) (*output, error) {
 // group have ended. A process that left the group may keep the output pipe open forever.
 const outputWait = time.Second
 
-// end waits up to outputWait for further output. Then it stops reading and returns the last part of
-// the output.
+// end closes this process's write end of the pipe and waits up to outputWait for further output.
+// Then it stops reading and returns the last part of the output.
 func (o *output) end() string {
 	_ = o.to.Close()
 	_ = o.from.SetReadDeadline(time.Now().Add(outputWait))

@@ -25,14 +25,15 @@ const (
 	exitUsage  = 2
 )
 
-// AttemptVariable is the environment variable with the number of the attempt. The first attempt has
-// the number 1, which is also the default.
+// AttemptVariable is the environment variable with the number of the task's current attempt. The
+// first attempt has the number 1. If the variable is not set, the number is 1 too.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
 // Main is the main function of the command `gaffer verify CHECKS.json`. It reads a [Request] from
-// that file, runs its checks, and writes the [Outcome] to CHECKS.attempt-N.json beside it. It
-// prints the failed checks and the summary. It returns 0 if all checks passed, 2 if the arguments
-// or the request are invalid, and 1 otherwise. If it is interrupted, it writes no outcome.
+// that file, runs its checks, and writes the [Outcome] to CHECKS.attempt-N.json in the same folder.
+// N is the number of the task's attempt. Main prints the failed checks and the summary. It returns
+// 0 if all checks passed, 2 if the arguments or the request are invalid, and 1 otherwise. If it is
+// interrupted, it writes no outcome.
 func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -78,7 +79,9 @@ func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bo
 	return outcome.Passed, err
 }
 
-// OutcomePath returns the path of the file to which [Main] writes the outcome of an attempt.
+// OutcomePath returns the path of the file to which [Main] writes the outcome of an attempt. The
+// parameter request is the path of the file with the request, and attempt is the number of the
+// attempt.
 func OutcomePath(request string, attempt int) string {
 	return fmt.Sprintf("%s.attempt-%d.json", strings.TrimSuffix(request, ".json"), attempt)
 }
@@ -116,12 +119,12 @@ func Load(path string) (Request, error) {
 	return r, nil
 }
 
-// reportSize is the maximum size of a report, in bytes. The agent's next attempt receives only that
-// much of a verify command's output.
+// reportSize is the maximum size of a report, in bytes. If a task's checks fail, the prompt of its
+// next attempt contains the report, but only this many bytes of it.
 const reportSize = 2000
 
-// report returns the names of the failed checks, the summary, and as much output of the failed
-// checks as fits into reportSize.
+// report returns the text that [Main] prints: the names of the failed checks, the summary, and as
+// much output of the failed checks as fits into reportSize.
 func report(o Outcome) string {
 	var heads, outputs []string
 	size := len(o.Summary) + 1
@@ -145,7 +148,8 @@ func report(o Outcome) string {
 	return b.String() + o.Summary + "\n"
 }
 
-// indentedEnd returns the last part of text as indented lines, with at most room bytes in total.
+// indentedEnd returns the last part of text as indented lines. The result has at most as many bytes
+// as the parameter room says.
 func indentedEnd(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")

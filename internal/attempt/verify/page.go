@@ -16,8 +16,10 @@ const (
 	maxPage      = 8 << 20 // maximum number of bytes that are read from a response
 )
 
-// tryPage fetches the page at c.URL and checks the server's answer. If full is true, tryPage uses a
-// browser to take a screenshot, and to search text in a page that is HTML.
+// tryPage fetches the page at c.URL and checks the server's response. If full is true, it also uses
+// a browser: to take a screenshot if the check asks for one, and to search the expected text in a
+// page that is HTML. browser is the path of the browser program. picture is the path for the
+// screenshot.
 func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) tryResult {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())
@@ -34,7 +36,7 @@ func tryPage(ctx context.Context, c Check, browser string, full bool, picture st
 	}
 	switch {
 	case full && c.Screenshot, full && c.Contains != "" && isPage(response):
-		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the time that is left for the browser
+		c.Timeout = max(Duration(c.timeout()-time.Since(began)), 1) // the time limit of the check, less the time that fetching took
 		return tryInBrowser(ctx, c, browser, picture, f)
 	case f.ok() && c.Contains != "":
 		return f.withProblem(missingText(readUpTo(response.Body, maxPage), c.Contains))
@@ -55,10 +57,11 @@ func (f tryResult) withProblem(problem string) tryResult {
 	return f
 }
 
-// isPage reports whether the answer is HTML, or has no content type. In HTML, a text must be
-// searched with a browser, because the displayed page may differ from the HTML source.
+// isPage reports whether the response is HTML. A response without a content type counts as HTML. In
+// HTML, the expected text must be searched with a browser, because the displayed page may differ
+// from the HTML source.
 func isPage(response *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid type counts as none
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")) // an invalid content type counts as none
 	return kind == "" || kind == "text/html" || kind == "application/xhtml+xml"
 }
 

@@ -54,10 +54,10 @@ const readState = `(wanted => {
 	return {loaded: document.readyState === "complete", found, text: shown.slice(0, 1500)};
 })`
 
-// tryInBrowser checks a page with a browser. path is the path of the browser's program; if it is
-// empty, there is no browser, and the check fails. picture is the path for a screenshot; if it is
-// empty, none is taken. f is the result of fetching the page without a browser. tryInBrowser adds
-// the problems that it finds to f, and returns f.
+// tryInBrowser checks a page with a browser. path is the path of the browser's program. If path is
+// empty, there is no browser, and the check fails. picture is the path for a screenshot. If picture
+// is empty, no screenshot is taken. f is the result of fetching the page without a browser.
+// tryInBrowser adds the problems that it finds to f, and returns f.
 func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResult) tryResult {
 	if path == "" {
 		f.noBrowser = true
@@ -94,9 +94,10 @@ func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResul
 	return f
 }
 
-// load opens the page of check c, and waits until the page has loaded and contains the text of the
-// check. It stops waiting textTimeout after the page has loaded, or when the time for loading is
-// up. It returns the last state of the page that it has read.
+// load opens the page of check c. It waits until the page has loaded and contains the text of the
+// check. It stops waiting when the time for loading is over. It also stops when textTimeout has
+// passed since the page was loaded, even if the text is still missing. load returns the last state
+// of the page that it has read.
 func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 	// Loading may take three quarters of the check's time, so that some time is left for a
 	// screenshot.
@@ -127,16 +128,18 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 			if b.page.Err() != nil {
 				err = b.page.Err()
 			}
-			// If only the time for loading is up and the last read succeeded, err is nil. The
-			// caller then judges the incomplete page by what it contains.
+			// err is nil if the last read of the page succeeded and only the time for loading is
+			// over. The caller then judges the page by what it contains so far, although it has not
+			// loaded completely.
 			return last, err
 		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// stateOf reads the page in an isolated JavaScript context, which the page's scripts cannot change.
-// A navigation destroys that context, so stateOf creates a new one each time.
+// stateOf reads the state of the page and searches it for the text in the parameter wanted. It does
+// so in an isolated JavaScript context, which the page's scripts cannot change. When the page
+// navigates, that context is destroyed. So stateOf creates a new one on each call.
 func stateOf(ctx context.Context, frame cdp.FrameID, wanted string) (pageState, error) {
 	world, err := chromedp.Call(ctx, page.CreateIsolatedWorld, page.CreateIsolatedWorldParams{FrameID: frame, WorldName: "gaffer"})
 	if err != nil {

@@ -30,17 +30,17 @@ func startProcessGroup(cmd *exec.Cmd) (*processGroup, error) {
 }
 
 // end kills all processes of the group, and returns when the program has ended. If the program is
-// still running and grace is not zero, end first sends SIGTERM and waits up to grace for the
-// program to exit. Then it sends SIGKILL to the group.
+// still running and grace is not zero, end first sends SIGTERM to the group and waits up to grace
+// for the program to exit. In all cases it then sends SIGKILL to the group.
 func (g *processGroup) end(grace time.Duration) {
 	if grace > 0 {
 		g.terminate(grace)
 	}
-	// On Linux, awaitExit has not reaped the program. So the id of the program is still reserved,
-	// and the signal cannot reach another process.
+	// On Linux, awaitExit has not reaped the program. So the program's process id is not free for
+	// reuse, and the signal cannot reach another process.
 	_ = syscall.Kill(-g.cmd.Process.Pid, syscall.SIGKILL) // fails if no process of the group is left
 	<-g.exited
-	_ = g.cmd.Wait() // ignore the error: the result is in ProcessState
+	_ = g.cmd.Wait() // ignore the error: callers read the result from ProcessState
 }
 
 func (g *processGroup) terminate(grace time.Duration) {

@@ -22,7 +22,7 @@ const portPlaceholder = "{port}"
 type server struct {
 	group  *processGroup
 	output *output
-	port   string // port that replaces portPlaceholder; empty if no URL contains it
+	port   string // port that replaces portPlaceholder; empty if no URL of the request contains portPlaceholder
 }
 
 // startServer starts a shell command as the server. The command should run until it is stopped. If
@@ -71,8 +71,8 @@ func (s *server) address(text string) string {
 }
 
 // await waits until a process listens at the host and port of the given URL. It returns an error if
-// ctx ends first, or if the server has ended. In the latter case it returns an error even if
-// another process listens there.
+// ctx ends first. It also returns an error if the server's command has ended, even if another
+// process listens at that port.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {
@@ -100,8 +100,8 @@ func (s *server) await(ctx context.Context, address string) error {
 const dialTimeout = time.Second
 
 // checkPortFree returns an error if a process on this machine already listens at the host and port
-// of the given URL. The check would test the pages of that process instead of those of the server
-// that [Request.Serve] starts.
+// of the given URL. In that case, the check would test the pages of that process instead of those
+// of the server that [Request.Serve] starts.
 func checkPortFree(ctx context.Context, address string) error {
 	if strings.Contains(address, portPlaceholder) {
 		return nil // nothing to check: gaffer will choose a free port
@@ -141,9 +141,10 @@ func endpoint(address string) (string, error) {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual[u.Scheme])), nil
 }
 
-// serve starts the request's server if it is not running, and returns c with the server's port in
-// its URL. If the server does not start to listen, serve stops it and returns the problem. The next
-// try then starts a new server. If the request has no Serve command, serve does nothing.
+// serve starts the request's server if it is not running, and returns the check c with the server's
+// port in its URL. If the server does not listen in time, serve stops it and returns a result that
+// describes the problem. The next try of a check then starts a new server. If the request has no
+// Serve command, serve returns c unchanged.
 func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
 		return c, tryResult{}

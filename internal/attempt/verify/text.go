@@ -20,8 +20,9 @@ type tail struct {
 	cut  bool
 }
 
-// tailSize is how many bytes a tail keeps. It is more than maxOutput, because a character may have
-// several bytes, and because escape sequences are removed later.
+// tailSize is how many bytes a tail keeps. It is more than maxOutput, which counts characters: a
+// character may have several bytes, and terminal escape sequences are removed from the output
+// later.
 const tailSize = 8 * maxOutput
 
 // Write implements io.Writer and never fails.
@@ -67,8 +68,8 @@ func shorten(text string) string {
 
 var escapes = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[ -/]*[0-~])`)
 
-// printable makes a program's output safe for terminals and documents. It removes
-// escape sequences, and replaces control characters and invalid UTF-8.
+// printable makes a program's output safe for terminals and documents. It removes terminal escape
+// sequences, and replaces control characters and invalid UTF-8.
 func printable(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), "")
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)

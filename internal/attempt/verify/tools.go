@@ -8,7 +8,7 @@ import (
 // Tools describes the programs on this machine that checks can use.
 type Tools struct {
 	Browser string // path of Chromium or a browser based on it; empty if there is none
-	Missing string // why there is no browser
+	Missing string // why there is no browser; empty if Browser is set
 }
 
 // BrowserVariable is the environment variable that names the browser program. If it is set, no

@@ -1,8 +1,10 @@
-// Package verify checks the result of one chunk, which is a task of a workflow build. A check is a
-// command that must succeed, a file that must exist, or a web page that must answer with the
-// expected content. A check that fails is tried once more. Package runner runs the checks of a
-// chunk as the verify command of the chunk's task, see [Main]. The verify commands of other tasks
-// are arbitrary shell commands.
+// Package verify checks the result of one chunk. A chunk is one of the tasks into which a workflow
+// build divides its work. A check is a command that must succeed, a file that must exist, or a web
+// page that must answer with the expected content. A check that fails is tried once more.
+//
+// Every task may have verify commands, which package runner executes when the agent is done. For a
+// chunk, this is the command `gaffer verify`, which runs the checks of the chunk, see [Main]. The
+// verify commands of other tasks are arbitrary shell commands.
 //
 // A plan contains the checks as values of type [Check]. [Run] executes the checks of a [Request]
 // one after the other, with the programs on this machine ([Tools]). The [Outcome] contains the
@@ -24,16 +26,18 @@ type Request struct {
 	Chunk  string  `json:"chunk"`
 	Dir    string  `json:"dir"` // the work folder; empty means the current folder
 	Checks []Check `json:"checks"`
-	// Serve is a shell command, such as a development server. It runs from the first check of a
-	// page to the end of the last check. If a URL contains {port}, that is replaced by a free port,
-	// which the command gets in the environment variable PORT. So several chunks can be checked at
-	// the same time. If a URL has a fixed port, no other process may use that port.
+	// Serve is a shell command that starts a server, such as a development server. It runs from the
+	// first check of a page to the end of the last check. If a URL contains {port}, gaffer replaces
+	// {port} by a free port, and passes that port to the command in the environment variable PORT.
+	// So several chunks can be checked at the same time. If a URL has a fixed port, no other
+	// process may use that port.
 	Serve string `json:"serve,omitempty"`
-	// Mode is full, reduced (pages are checked without a browser) or minimal (only commands are
-	// checked). Empty means full, or reduced if a check needs a browser and none can be started.
+	// Mode is full, reduced (pages are checked without a browser) or minimal (only checks with a
+	// command are made). Empty means full. But if a check needs a browser and none can be started,
+	// empty means reduced.
 	Mode string `json:"mode,omitempty"`
-	// Screenshot is the path of the first screenshot. The paths of further screenshots get a number
-	// before the file extension.
+	// Screenshot is the path for the first screenshot. The paths for further screenshots get a
+	// number before the file extension, for example page-2.png.
 	Screenshot string `json:"screenshot,omitempty"`
 	// RetryAfter is the pause before a failed check is tried again. Zero means one second.
 	RetryAfter Duration `json:"retryAfter,omitempty"`
@@ -76,8 +80,8 @@ func Run(ctx context.Context, r Request, tools Tools) Outcome {
 	return v.out
 }
 
-// chooseMode returns the mode and the reason for it. forced is the mode that the request sets, or
-// "" if gaffer chooses the mode.
+// chooseMode returns the mode and the reason for it. The parameter forced is the mode that the
+// request sets, or "" if gaffer chooses the mode.
 func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 	pages := 0
 	for _, c := range checks {
@@ -98,8 +102,8 @@ func chooseMode(forced string, checks []Check, tools Tools) (mode, why string) {
 	return workflow.Full, "a browser was found"
 }
 
-// minimalReason returns the reason text for the minimal mode: only exit codes are checked. The text
-// also counts the checks that are left out.
+// minimalReason returns the text that explains the minimal mode to users: only the exit codes of
+// commands are checked. The text also says how many checks are therefore not made.
 func minimalReason(checks []Check) string {
 	left := 0
 	for _, c := range checks {
@@ -114,7 +118,8 @@ func minimalReason(checks []Check) string {
 }
 
 // summarize counts the checks that passed. If the mode is not full, the summary also contains the
-// mode and the reason for it. If no check was run, passed is false.
+// mode and the reason for it. The result passed is true if at least one check was made and all
+// checks passed.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -157,10 +162,10 @@ func (v *verification) run(ctx context.Context) {
 	}
 }
 
-// check runs a check, and runs it again if it fails. If the browser cannot be started and the
-// request sets no mode, check switches to the reduced mode and runs the check again without the
-// browser. The mode stays reduced for the remaining checks. A browser that does not start is no
-// reason for a failure, because the agent cannot repair it.
+// check runs the check c, and runs it a second time if it fails. If the browser cannot be started
+// and the request sets no mode, the method switches to the reduced mode and runs the check again
+// without the browser. The mode stays reduced for the remaining checks. A browser that does not
+// start is no reason for a failure, because the agent cannot repair it.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {
@@ -176,7 +181,8 @@ func (v *verification) check(ctx context.Context, c Check, picture string) (f tr
 	return f, retried
 }
 
-// pause waits before the second try. It reports false if ctx has ended.
+// pause waits before the second try of a check. It returns false if ctx ends first, because there
+// must be no second try then.
 func (v *verification) pause(ctx context.Context) bool {
 	wait := time.Duration(v.request.RetryAfter)
 	if wait == 0 {

@@ -12,11 +12,12 @@ import (
 	"gaffer/internal/engine"
 )
 
-// Adopt makes this worker hold the attempts in assigned. These are the attempts that belong to this
-// worker according to the store; an earlier process of the worker may have started them. Before
+// Adopt makes this worker responsible for the attempts in assigned. According to the store, these
+// attempts belong to this worker. An earlier process of the worker may have started them. Before
 // Adopt returns, it ends all other attempts that have a folder in Options.Attempts. The caller must
 // call Adopt before Run, and in only one process at a time. It must do so immediately after it has
-// read assigned from the store, because Adopt counts the leases from the time of the call.
+// read assigned from the store, because Adopt counts the remaining time of each lease from the time
+// of the call.
 func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error {
 	asked := w.opts.Now()
 	known := map[string]bool{}
@@ -45,10 +46,10 @@ func (w *Worker) Adopt(ctx context.Context, assigned []engine.Assignment) error 
 	return nil
 }
 
-// Collect waits for the ends of the attempts in running, and reports them to the engine. It is
-// called instead of Run, for attempts that no gaffer process works on. It claims no tasks. It stops
-// attempts that the engine orders it to stop. It reports an attempt as lost if its agent was never
-// started.
+// Collect waits until the attempts in running have ended, and reports their results to the engine.
+// It is called instead of Run, for attempts that no gaffer process works on any more. It claims no
+// tasks. If the engine orders it to stop an attempt, it does so. It reports an attempt as lost if
+// the attempt's agent was never started.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	for _, a := range running {

@@ -12,17 +12,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The worker sends a heartbeat every maxBeatInterval. If it has something new to report, it sends
-// one minBeatInterval after the last. If a lease is short, it sends them more often, see
-// [beatTimer.wait].
+// The worker reports to the engine with heartbeats. Normally it sends one every maxBeatInterval. If
+// it has something new to report, it already sends the next heartbeat when minBeatInterval has
+// passed since the last one. If a lease is short, the worker sends heartbeats more often than
+// normally, see [beatTimer.wait].
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
 )
 
 // minBeatTimeout is the shortest timeout of a heartbeat. The timeout is normally a quarter of the
-// shortest lease. But a worker that was restarted may hold a lease that is almost over. A quarter
-// of the time that is left would then be too short for an answer.
+// shortest lease. But if the worker was restarted, the lease may be almost over. A quarter of the
+// remaining time would then be too short for the engine to answer.
 const minBeatTimeout = time.Second
 
 // A request that the engine does not answer is repeated after firstRetryPause, then after pauses
@@ -49,7 +50,7 @@ func (b *beatTimer) wait(now time.Time, shortest time.Duration) time.Duration {
 	}
 	switch {
 	case b.inFlight:
-		return time.Hour // the answer to the last heartbeat wakes Run earlier
+		return time.Hour // do not send a second heartbeat now: the answer to the last one will wake Run
 	case b.retryPause > 0:
 		every = b.retryPause
 	case b.dirty:
@@ -84,8 +85,8 @@ func (w *Worker) shortestLease() (shortest time.Duration) {
 	return shortest
 }
 
-// beat sends a heartbeat with the activity of the attempts. It does not wait for the answer: when
-// the answer arrives, the goroutine of Run executes the orders in it.
+// beat sends a heartbeat to the engine, with the current activity of the attempts. It does not wait
+// for the answer. When the answer arrives, the goroutine of Run executes the orders in it.
 func (w *Worker) beat(ctx context.Context) {
 	sent := w.opts.Now()
 	w.beatTimer.last, w.beatTimer.dirty, w.beatTimer.inFlight = sent, false, true
@@ -93,7 +94,7 @@ func (w *Worker) beat(ctx context.Context) {
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
-	// Use a fixed order, because the order of a map is random.
+	// Send the attempts in a fixed order. The iteration order of the map is random.
 	slices.SortFunc(list, func(a, b engine.HeldAttempt) int { return strings.Compare(a.Attempt, b.Attempt) })
 	w.running.Go(func() {
 		orders, err := w.sendBeat(ctx, self, list, shortest)
@@ -108,9 +109,10 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// sendBeat sends one heartbeat. It has a timeout if a lease can expire or the worker has a name, so
-// that another heartbeat can be sent before the lease ends or the worker counts as offline.
-// Otherwise it has no timeout.
+// sendBeat sends one heartbeat. If a lease can expire, the heartbeat has a timeout, so that the
+// worker can send another one before the lease ends. If the worker has a name, users can see it.
+// Then the heartbeat has a timeout too, so that the worker can send another one before it is shown
+// as offline. Otherwise there is no timeout.
 func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -125,8 +127,8 @@ func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.
 	return orders, err
 }
 
-// describe returns the worker's description of itself. A worker without a name only
-// reports its id and slots.
+// describe returns the worker's description of itself for the engine. A worker without a name is
+// not shown to users, so it only reports its id and its number of slots.
 func (w *Worker) describe() store.Worker {
 	self := store.Worker{ID: w.opts.ID, Slots: w.opts.Slots}
 	if w.opts.Name == "" {
@@ -144,8 +146,9 @@ func (w *Worker) describe() store.Worker {
 	return self
 }
 
-// shownTask returns the id of the task to show for the worker: a task that waits for the user, or
-// else the task with the oldest attempt. It returns "" if the worker holds no attempt.
+// shownTask returns the id of the task that users see for the worker. A task that waits for the
+// user comes first. Among several such tasks, or if there is none, the oldest attempt decides. The
+// result is "" if the worker holds no attempt.
 func (w *Worker) shownTask() string {
 	var shown *heldAttempt
 	for _, h := range w.held {
@@ -161,8 +164,8 @@ func (w *Worker) shownTask() string {
 
 func (h *heldAttempt) waitsForUser() bool { return h.now.State == string(agent.Waiting) }
 
-// status returns one status for the worker: waiting if one of its agents waits for the user, or
-// else running if it holds an attempt, or else idle.
+// status returns one status for the whole worker: waiting if one of its agents waits for the user,
+// or else running if the worker holds an attempt, or else idle.
 func (w *Worker) status() string {
 	status := "idle"
 	for _, h := range w.held {

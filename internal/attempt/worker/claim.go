@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/pause"
 )
 
-// claimNext asks the engine for a task if a slot is free and no earlier claim is unanswered. It
-// does not wait for the answer, so that heartbeats are not delayed.
+// claimNext asks the engine for a task if the worker can run one more attempt and waits for no
+// answer to an earlier claim. It does not wait for the answer, so that heartbeats are not delayed.
 func (w *Worker) claimNext(ctx context.Context) {
 	if !w.mayClaim || w.claiming || w.claimsNothing() {
 		return
@@ -30,9 +30,9 @@ func (w *Worker) claimNext(ctx context.Context) {
 	})
 }
 
-// claim asks the engine for a task. It repeats a failed request with the same key, so that the
-// engine assigns at most one task. It returns the assignment, and when it sent the request that the
-// engine answered. The assignment is nil if there is no task, or if ctx has ended.
+// claim asks the engine for a task. If a request fails, claim repeats it with the same key, so that
+// the engine assigns at most one task. It returns the assignment, and the time at which it sent the
+// request that the engine answered. The assignment is nil if there is no task, or if ctx has ended.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.claimRequest()
 	r.Key = w.opts.NewKey()
@@ -57,8 +57,9 @@ func (w *Worker) claimsNothing() bool { return w.draining.Load() || w.waitingFor
 // claimRequest returns the request by which this worker asks for a task.
 func (w *Worker) claimRequest() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	// Add labels only if the worker takes new tasks. A claim without labels gets no task, because
-	// every task requires a label, such as the label of its project.
+	// A report that an attempt has ended always includes this request, even if the worker must not
+	// get a new task. In that case, leave out the labels. A claim without labels gets no task,
+	// because every task requires a label, such as the label of its project.
 	if !w.claimsNothing() {
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}

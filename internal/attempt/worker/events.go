@@ -10,14 +10,15 @@ import (
 	"gaffer/internal/engine"
 )
 
-// events passes the events of an attempt to its worker. It implements [runner.Owner].
+// events receives the events of an attempt from package runner, and passes them to the worker. It
+// implements [runner.Owner].
 type events struct {
 	*heldAttempt
 	ctx context.Context
 }
 
-// outputSource is the value of Source in the worker's reports. It means that the worker knows from
-// the agents' output what the agents do.
+// outputSource is the value of the field Source in the worker's reports to the engine. Source says
+// how the worker knows what its agents do. This value means: from the agents' output.
 const outputSource = "output"
 
 // Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat. It also
@@ -62,7 +63,8 @@ func (o events) Asked(q agent.Question, work string) {
 	})
 }
 
-// Closed implements [runner.Owner]: it notes that the agent has withdrawn a question.
+// Closed implements [runner.Owner]: it records that the agent has withdrawn a question. The
+// parameter is the agent's id of the question.
 func (o events) Closed(question string) {
 	o.worker.runInLoop(o.ctx, func() {
 		for id, asked := range o.questions {
@@ -76,7 +78,8 @@ func (o events) Closed(question string) {
 	})
 }
 
-// Delivered implements [runner.Owner]: it notes that the agent has received the user's message.
+// Delivered implements [runner.Owner]: it records that the agent has received a message of the
+// user. The parameter is the id of the message.
 func (o events) Delivered(message string) {
 	o.worker.runInLoop(o.ctx, func() {
 		o.delivered = append(o.delivered, message)
@@ -84,7 +87,8 @@ func (o events) Delivered(message string) {
 	})
 }
 
-// maxDropped is the maximum number of withdrawn questions that a heartbeat lists. Every heartbeat
-// lists them again. This is necessary because the engine may receive a question after the first
-// heartbeat that lists the question as withdrawn.
+// maxDropped is the maximum number of withdrawn questions that a heartbeat lists. The same
+// questions are listed again in every heartbeat, because a heartbeat may reach the engine before
+// the question itself does. The engine then learns only from a later heartbeat that the question
+// was withdrawn.
 const maxDropped = 50

@@ -19,8 +19,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// account returns the account with this name for the agent. The empty name means the agent
-// program's own account, which every worker has. ok is false if the worker has no such account.
+// account returns the user's account with this name for an agent. The empty name means the account
+// that the agent program uses by default. Every worker has that account, so ok is then true. ok is
+// false if the worker has no account with the name.
 func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	for _, a := range w.opts.Accounts {
 		if a.Agent == agent && a.Name == name {
@@ -30,15 +31,20 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	return account.Account{}, name == ""
 }
 
-// conversation returns how the agent of this attempt learns of the previous attempt. Normally the
-// agent continues the conversation of that attempt. If that conversation belongs to another
-// account, it is first copied to own, the account of this attempt. If the copy fails, or if the
-// previous attempt had another agent, the agent begins a new conversation, and the result has a
-// text about what the previous agent has done.
+// conversation returns how the agent of this attempt learns what happened in the previous attempt.
+// own is the account of this attempt. There are three cases:
+//   - If there is no previous attempt, or another worker ran it, or the task runs a command instead
+//     of an agent, the result is empty.
+//   - If the previous attempt had the same agent, this attempt continues the conversation of that
+//     attempt, unless a new conversation was requested. If the conversation belongs to another
+//     account, it is first copied to own.
+//   - If the copy fails, or if the previous attempt had another agent, the agent begins a new
+//     conversation. The field handover of the result then has a text about what the previous agent
+//     has done.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
-		// Nothing can be continued: there is no previous attempt, another worker ran it, or the
+		// Nothing can be continued: there is no previous attempt, or another worker ran it, or the
 		// task runs a command instead of an agent.
 		return conversation{}
 	}
@@ -68,9 +74,9 @@ func (h *heldAttempt) copyConversation(spec plan.Task, thread string, own accoun
 	return account.CopyConversation(thread, from, own, os.Getenv)
 }
 
-// firstKind returns the kind of a, or the kind of b if a has none. The kind is the name of the
-// built-in agent whose protocol the account's agent uses. The agent program's own account has no
-// kind.
+// firstKind returns the kind of account a, or the kind of account b if a has none. The kind is the
+// name of the built-in agent, such as claude, whose protocol is used with the account. The account
+// that an agent program uses by default has no kind.
 func firstKind(a, b account.Account) string {
 	if a.Kind != "" {
 		return a.Kind
@@ -78,7 +84,8 @@ func firstKind(a, b account.Account) string {
 	return b.Kind
 }
 
-// handover returns the part of a prompt that says what the agent of the previous attempt has done.
+// handover returns a text for the prompt of this attempt. It tells the new agent what the agent of
+// the previous attempt has done.
 func (h *heldAttempt) handover(spec plan.Task) string {
 	before := h.Before
 	name, _ := engine.AgentOfAttempt(spec, before.Fallback)
@@ -108,15 +115,15 @@ func (h *heldAttempt) handover(spec plan.Task) string {
 }
 
 const (
-	handoverFiles    = 100       // how many changed files a handover lists
-	handoverMessages = 3         // how many messages of the previous agent a handover repeats
+	handoverFiles    = 100       // maximum number of changed files that a handover lists
+	handoverMessages = 3         // maximum number of messages of the previous agent that a handover repeats
 	handoverChars    = 2000      // maximum length of a message in a handover, in characters
 	handoverLog      = 512 << 10 // number of bytes at the end of the log to search for messages
 )
 
 // lastMessages returns the agent's last messages in a log. It searches only the last handoverLog
-// bytes of the log. It first leaves out the bytes before offset. If it then finds no messages, it
-// searches these bytes, too.
+// bytes of the log. It first searches only the bytes from offset on, which are the output of the
+// previous attempt. If it finds no messages there, it also searches the bytes before offset.
 func lastMessages(log string, offset int64) []string {
 	f, err := os.Open(log)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// completeFork adds to the job what the agent program needs on this machine to copy a conversation:
-// the folder in which the agent works, and the path of the conversation's file.
+// completeFork is called for a fork, which is a task that continues a copy of another task's
+// conversation. It adds to the job what the agent program needs on this machine to copy the
+// conversation: the folder in which the agent works, and the path of the conversation's file.
 func completeFork(with agent.Agent, job *runner.Job) {
 	f := *job.Request.Fork
 	f.Dir = job.Work
@@ -57,7 +58,8 @@ func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	return err
 }
 
-// launchEnv returns the environment variables that the agent's adapter sets for the agent program.
+// launchEnv returns the environment variables that gaffer's adapter for the agent program sets when
+// it launches the program.
 func launchEnv(with agent.Agent, r agent.Request) []string {
 	launch, err := with.Launch(r)
 	if err != nil {

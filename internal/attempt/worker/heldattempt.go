@@ -22,44 +22,44 @@ import (
 	"gaffer/internal/plan"
 )
 
-// heldAttempt is an attempt that this worker is responsible for. Assignment and worker never
-// change. Only the goroutine of [Worker.Run] may use the other fields, unless their comments say
-// otherwise. The attempt's own goroutine changes fields through [Worker.runInLoop].
+// heldAttempt is an attempt that this worker is responsible for. The fields Assignment and worker
+// never change. Only the goroutine of [Worker.Run] may use the other fields, unless their comments
+// say otherwise. The goroutine that runs the attempt changes fields by calling [Worker.runInLoop].
 type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
 	spec   func() (plan.Task, error) // returns the task as the plan describes it; safe for concurrent use
 
 	lease lease // safe for concurrent use
-	// unwanted says that the attempt was assigned while the worker was draining. It is set before
-	// the attempt starts.
+	// unwanted says that the engine assigned the attempt while the worker was draining, that is,
+	// taking no new tasks. It is set before the attempt starts.
 	unwanted bool
 
 	attempt        *runner.Attempt // nil until this worker has started the agent or found it running
 	now            fleet.Progress
-	endless        bool              // the agent's supervisor has a lease that never ends
+	endless        bool              // the agent's supervisor was told that the lease never ends
 	questions      map[string]string // open questions: key is the engine's id, value the agent's id
 	dropped        []string          // agent's ids of the questions that it has withdrawn recently
-	orderedWaiting bool              // according to the engine's last order, the agent waits for the user
+	orderedWaiting bool              // according to the engine's last answer, the agent waits for the user
 	messages       []fleet.Message   // the user's messages that the agent has not received yet
-	interrupt      bool              // the engine orders the agent to end its turn
-	ordered        bool              // messages and interrupt come from an order of the engine
+	interrupt      bool              // the engine orders the agent to end its turn, that is, its work on the last prompt
+	ordered        bool              // the engine has answered a heartbeat, so messages and interrupt are known
 	// delivered has the ids of messages that the agent has received, but that the engine still
-	// lists as waiting.
+	// lists as not received.
 	delivered []string
 	// sentBack says that one of the user's messages contains the comments of a review. It is safe
 	// for concurrent use.
 	sentBack   atomic.Bool
 	stopReason string
 	stopping   chan struct{} // closed when the attempt must stop; safe for concurrent use
-	// Only the attempt's goroutine uses the following fields. waitsForResources says that the
-	// attempt could not start yet because the machine lacks resources.
+	// Only the goroutine that runs the attempt uses the following fields. waitsForResources says
+	// that the attempt could not start yet because the machine lacks resources.
 	waitsForResources bool
 	reserved          bool   // resources of this machine are reserved for the attempt
 	lastUnproven      string // last reported reason why gaffer cannot tell whether the attempt has ended
 }
 
-// run runs the attempt. It returns when the attempt's end was reported to the engine, when the
+// run runs the attempt. It returns when the attempt's result was reported to the engine, when the
 // attempt was returned to the engine, or when ctx has ended.
 func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.runAttempt(ctx, h.startOrAdopt)
@@ -112,7 +112,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 		failedAs(failure.NotStarted, failed.Exit.Failed)
 	case errors.Is(err, errLost), errors.As(err, &start): // report the attempt as lost: the next attempt may succeed
 		failedAs(failure.Lost, err.Error())
-	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // a program is missing, for example git for the worktree
+	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // a program that gaffer needs is missing, for example git for the worktree
 		failedAs(failure.NotStarted, err.Error())
 	case err != nil && h.endAll(ctx):
 		summary := err.Error()
@@ -123,7 +123,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 	}
 }
 
-// isUnknown reports whether err says that gaffer cannot tell if an attempt has ended.
+// isUnknown reports whether err says that gaffer cannot tell whether the attempt has ended.
 func isUnknown(err error) bool {
 	unknown := (*supervisor.UnknownError)(nil)
 	return errors.As(err, &unknown)
@@ -149,9 +149,9 @@ func (h *heldAttempt) reportUnknown(ctx context.Context, err error) {
 	pause.For(ctx, unknownRetryPause)
 }
 
-// endAll ends all processes of the attempt, and returns true when none is left. If it cannot prove
-// this, it tries again, and the worker keeps the attempt, so that the task is not started twice. It
-// returns false if ctx ends first.
+// endAll ends all processes of the attempt, and returns true when none is left. While it cannot
+// prove that none is left, it tries again. During that time the worker keeps the attempt, so that
+// no other worker starts the task a second time. endAll returns false if ctx ends first.
 func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {
@@ -185,7 +185,7 @@ var (
 	errReleased = errors.New("the attempt was returned before its agent was started")
 )
 
-// report returns what the next heartbeat says about the attempt.
+// report returns what the next heartbeat tells the engine about the attempt.
 func (h *heldAttempt) report() engine.HeldAttempt {
 	r := engine.HeldAttempt{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped), Delivered: slices.Clone(h.delivered)}
 	for id := range h.questions {
@@ -194,8 +194,8 @@ func (h *heldAttempt) report() engine.HeldAttempt {
 	return r
 }
 
-// answerTimeout returns how long a question of the task waits for the user, and the answer that the
-// agent gets after that time.
+// answerTimeout returns how long a question of the task's agent waits for the user's answer, and
+// the default answer that the agent gets after that time.
 func (h *heldAttempt) answerTimeout() (time.Duration, string) {
 	spec, err := h.spec()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf returns the job of an attempt, without its folders and environment, which the caller sets.
-// c says which conversation the agent continues.
+// jobOf returns the job of an attempt, which tells package runner how to run it. The caller must
+// set the job's folders and environment. c says which conversation the agent continues.
 func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	name, _ := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	job := runner.Job{
@@ -32,9 +32,15 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 	return job
 }
 
-// setSandbox tells the agent's adapter whether the agent program runs inside a sandbox of gaffer,
-// or must make its own sandbox. It sets nothing if the program runs inside a sandbox of gaffer and
-// can make its own in there. Then the adapter launches the program as if gaffer had no sandbox.
+// setSandbox tells gaffer's adapter for the agent program how the program is sandboxed. There are
+// three cases:
+//   - The program runs inside a sandbox of gaffer, and cannot make a sandbox of its own in there:
+//     setSandbox sets [agent.InAnOuter].
+//   - The program must make its own sandbox: setSandbox sets [agent.OwnSandbox] or, without
+//     network, [agent.OwnOffline].
+//   - Otherwise setSandbox sets nothing, and the adapter launches the program as if gaffer had no
+//     sandbox. That includes a program which runs inside a sandbox of gaffer and can make its own
+//     in there.
 func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	switch {
 	case s.Outside() && s.Nested:
@@ -48,7 +54,7 @@ func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	}
 }
 
-// conversation says how the agent of an attempt learns of the previous attempt.
+// conversation says how the agent of an attempt learns what happened in the previous attempt.
 type conversation struct {
 	thread string // id of the conversation to continue; empty means a new one
 	// handover tells an agent that begins a new conversation what the previous agent has done. It
@@ -57,8 +63,8 @@ type conversation struct {
 }
 
 // earlierThread returns the id of the previous attempt's conversation, or "" if this attempt cannot
-// continue it. The attempt can continue it if the same worker has run the previous attempt with the
-// same agent, and if no new conversation was requested. It must be the same worker because
+// continue it. To continue it, the same worker must have run the previous attempt with the same
+// agent, and nobody must have requested a new conversation. It must be the same worker because
 // conversations are stored on the machine on which they took place.
 func earlierThread(a engine.Assignment, spec plan.Task) string {
 	before := a.Before
@@ -76,8 +82,9 @@ func sameAgent(a engine.Assignment, spec plan.Task) bool {
 	return was == is
 }
 
-// requestOf returns the request for the agent: its prompt, the conversation that it continues,
-// begins or forks, and the rules for its permissions.
+// requestOf returns the request that starts the agent. The request contains the model, the prompt,
+// the rules for the agent's permissions, and the conversation, which the agent continues, begins,
+// or copies from another task.
 func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Request {
 	_, model := engine.AgentOfAttempt(spec, a.Attempt.Fallback)
 	r := agent.Request{
@@ -92,7 +99,7 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	}
 	if fork != nil && fork.Thread != "" && a.Attempt.Fallback == "" &&
 		(continues || (before == nil || before.Thread == "") && !a.Task.NewConversation) {
-		// The agent knows the conversation that was forked. So its prompt is only the user's next
+		// The agent already knows the copied conversation. So its prompt is only the user's next
 		// message.
 		spec.Prompt = fork.Prompt
 		r.Used.Input, r.Used.Output, r.Used.Cached = r.Used.Input+fork.Input, r.Used.Output+fork.Output, r.Used.Cached+fork.Cached
@@ -105,8 +112,8 @@ func requestOf(a engine.Assignment, spec plan.Task, c conversation) agent.Reques
 	return r
 }
 
-// permissionsOf returns the rules that hold for an attempt: those of the task, and those that users
-// have made by answering questions before the attempt started.
+// permissionsOf returns the permission rules for an attempt: the rules of the task, and the rules
+// that users have made by answering questions before the attempt started.
 func permissionsOf(a engine.Assignment, spec plan.Task) agent.Permissions {
 	p := agent.Permissions{
 		Allow: slices.Clone(spec.Permissions.Allow), Deny: slices.Clone(spec.Permissions.Deny), Ask: slices.Clone(spec.Permissions.Ask),
@@ -121,17 +128,21 @@ func permissionsOf(a engine.Assignment, spec plan.Task) agent.Permissions {
 	return p
 }
 
-// usedEarlier returns the usage of the earlier attempts in the same conversation. All tokens that
+// usedEarlier returns what the earlier attempts in the same conversation have used. All tokens that
 // are not output count as input.
 func usedEarlier(a fleet.Amount) agent.Usage {
 	return agent.Usage{Input: a.Tokens - a.Output, Output: a.Output, Cached: a.Cached, USD: float64(a.MicroUSD) / 1e6}
 }
 
-// withMessages returns the prompt with the user's messages. If there are no messages, the prompt is
-// unchanged. If the attempt continues a conversation and the previous attempt did not fail, the
-// result consists of the messages alone. Otherwise the messages are appended to the prompt. In a
-// new conversation, the messages that earlier attempts have received are appended too, and the
-// prompt contains the result of the previous attempt if that succeeded.
+// withMessages returns the prompt of the request r with the user's messages. If there are no
+// messages, it returns the prompt unchanged. Otherwise there are three cases:
+//   - The attempt continues a conversation, and the previous attempt succeeded, was interrupted or
+//     was cancelled: the result consists of the messages alone.
+//   - The attempt continues a conversation after any other failure: the messages are appended to
+//     the prompt.
+//   - The attempt begins a conversation: all messages are appended to the prompt, also those that
+//     earlier attempts have received. If the previous attempt succeeded, its result is inserted
+//     before the messages.
 func withMessages(r agent.Request, a engine.Assignment) string {
 	var parts []string
 	add := func(list []fleet.Message) {
@@ -165,8 +176,8 @@ func newThread(attempt string) string {
 	return agent.UUID(attempt)
 }
 
-// environ returns the environment variables that identify the attempt, and those variables of the
-// task whose values are not references to secrets.
+// environ returns two kinds of environment variables: those that identify the attempt, and those of
+// the task whose values are not references to secrets.
 func environ(a engine.Assignment, spec plan.Task) []string {
 	env := []string{
 		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
@@ -190,8 +201,8 @@ func secretsOf(spec plan.Task) map[string]secret.Value {
 	return refs
 }
 
-// finishOf converts the result of an attempt to the report for the engine. withMessage says whether
-// the report includes the agent's complete last message.
+// finishOf converts the result of an attempt to the report for the engine. The parameter
+// withMessage says whether the report includes the agent's complete last message.
 func finishOf(r runner.Result, withMessage bool) engine.Finish {
 	f := engine.Finish{Progress: r.Progress, Ending: r.Ending, Reset: r.Reset, Delivered: r.Delivered}
 	if !withMessage {
@@ -200,8 +211,8 @@ func finishOf(r runner.Result, withMessage bool) engine.Finish {
 	return f
 }
 
-// answerOf returns the answer for the agent: the user's answer, or the default answer after a
-// timeout.
+// answerOf returns what the agent gets as the answer to its question q. That is the user's answer
+// or, if the user did not answer in time, the default answer.
 func answerOf(q store.Question) agent.Answer {
 	return agent.Answer{Text: q.Answer, Deny: q.Denied, Rule: q.Rule}
 }

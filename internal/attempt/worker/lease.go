@@ -10,10 +10,11 @@ import (
 // maxMargin is the maximum time between freezing an agent and the end of the agent's lease.
 const maxMargin = 10 * time.Second
 
-// freezeTime returns when to freeze an agent: shortly before its lease ends. requested is when the
-// worker sent the request for the lease. The lease starts in the engine a little later, so the
-// result is never too late. A zero result means never. The engine grants a lease above
-// [engine.MaxLease] only if no other worker can run the attempt, so the agent need not be frozen.
+// freezeTime returns when to freeze (suspend) an agent: shortly before its lease ends. requested is
+// when the worker sent the request for the lease. The engine counts the lease from a slightly later
+// time, so the result is never too late. A zero result means never. That is the result if the lease
+// does not end, or is longer than [engine.MaxLease]. The engine grants such a long lease only if no
+// other worker can run the attempt, so the agent need not be frozen.
 func freezeTime(lease time.Duration, requested time.Time) time.Time {
 	if lease <= 0 || lease > engine.MaxLease {
 		return time.Time{}
@@ -29,8 +30,9 @@ type lease struct {
 	gone   bool          // the attempt no longer belongs to this worker
 }
 
-// renew sets a newly granted lease, and reports whether the time to freeze the agent has changed.
-// asked is when the worker sent the request for the lease.
+// renew records a lease that the engine has just granted or extended, and reports whether the time
+// to freeze the agent has changed. each is the length of the lease. asked is when the worker sent
+// the request for the lease.
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// follow executes the orders for this attempt in the engine's answer to a heartbeat. sent is when
-// the heartbeat was sent.
+// follow executes what the engine orders for this attempt. The order o is part of the engine's
+// answer to a heartbeat. sent is when that heartbeat was sent.
 func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	switch {
 	case o.Gone:
@@ -21,7 +21,8 @@ func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	case o.Stop != "" && (!o.Interrupt || h.attempt == nil):
 		h.stop(o.Stop)
 	}
-	// Forget a delivered message as soon as the engine no longer lists it as waiting.
+	// The engine lists a message until a heartbeat has told it that the message was delivered. Once
+	// the engine no longer lists a message, the worker need not report it as delivered any more.
 	h.delivered = slices.DeleteFunc(h.delivered, func(id string) bool {
 		return !slices.ContainsFunc(o.Messages, func(m fleet.Message) bool { return m.ID == id })
 	})
@@ -58,8 +59,8 @@ func (h *heldAttempt) stop(why string) {
 	}
 }
 
-// passStop passes a stop order to the running attempt. If the attempt is not running yet,
-// runAttempt calls passStop again as soon as the attempt runs.
+// passStop tells the running attempt to stop, if the engine or the worker has ordered that. If the
+// attempt is not running yet, runAttempt calls passStop again as soon as the attempt runs.
 func (h *heldAttempt) passStop() {
 	if h.stopReason != "" {
 		why := h.stopReason
@@ -67,8 +68,9 @@ func (h *heldAttempt) passStop() {
 	}
 }
 
-// passMessages passes the user's messages and an interrupt to the agent, if the attempt is running.
-// It does nothing before the first order of the engine, because the waiting messages are not known
+// passMessages passes the user's messages to the agent, and the order to interrupt its work if
+// there is one. It does nothing if the attempt is not running. It also does nothing before the
+// engine has answered the first heartbeat, because the worker does not know the waiting messages
 // until then.
 func (h *heldAttempt) passMessages() {
 	if h.attempt != nil && h.ordered {
@@ -76,8 +78,8 @@ func (h *heldAttempt) passMessages() {
 	}
 }
 
-// passLease tells the agent's supervisor when to freeze the agent. It does nothing if the agent's
-// lease had no end before and has none now.
+// passLease tells the agent's supervisor when to freeze (suspend) the agent. It does nothing if the
+// lease never ends and the supervisor already knows that.
 func (h *heldAttempt) passLease() {
 	freezeAt := h.lease.freezeAt()
 	if h.endless && freezeAt.IsZero() {
@@ -91,8 +93,8 @@ func (h *heldAttempt) passLease() {
 	})
 }
 
-// inBackground calls fn with the running attempt in a goroutine, so that the worker's loop does not
-// wait for fn. It does nothing if the attempt is not running yet.
+// inBackground calls fn for the running attempt in a goroutine, so that the goroutine of
+// [Worker.Run] does not wait for fn. It does nothing if the attempt is not running yet.
 func (h *heldAttempt) inBackground(fn func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { fn(a) })

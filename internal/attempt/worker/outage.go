@@ -10,8 +10,8 @@ import (
 )
 
 // outageNotices notifies the user once when the engine stops answering, and once when it answers
-// again. The engine counts as answering again when it answers a request of the same kind as the
-// first one that failed.
+// again. An outage begins with a request that is not answered. It is over when the engine answers a
+// request with the same name, such as "claim" or "beat".
 type outageNotices struct {
 	notice func(string)
 
@@ -19,10 +19,10 @@ type outageNotices struct {
 	unanswered string // name of the first request that was not answered; empty while the engine answers
 }
 
-// noteAnswer records whether the engine answered a request, and notifies the user when that
-// changes. what is the name of the request. An answer that refuses the request counts as an answer.
-// noteAnswer ignores errors that the engine's client has already reported to the user, and errors
-// after the end of ctx.
+// noteAnswer records whether the engine answered a request. It notifies the user when the engine
+// stops answering or answers again. The parameter what is the name of the request. If the engine
+// refuses the request, that counts as an answer too. noteAnswer ignores errors that the engine's
+// client has already reported to the user, and errors after the end of ctx.
 func (w *Worker) noteAnswer(ctx context.Context, what string, err error) {
 	var reported interface{ AlreadyReported() bool }
 	if ctx.Err() == nil && (!errors.As(err, &reported) || !reported.AlreadyReported()) {
@@ -43,15 +43,16 @@ func (c *outageNotices) noteAnswer(what string, err error) {
 	}
 }
 
-// isAnswer reports whether the engine answered a request. Its answer may be success, no task, a
-// refusal, or that the request is invalid. Any other error counts as no answer.
+// isAnswer reports whether the engine answered a request. The parameter err is the result of the
+// request. The engine's answer may be that the request succeeded, that there is no task, that the
+// request is refused, or that the request is invalid. Any other error counts as no answer.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()
 }
 
 // isRefusal reports whether the engine refused a request because the attempt no longer belongs to
-// this worker, or does not exist. It is pointless to repeat such a request.
+// this worker, or because the attempt does not exist. It is pointless to repeat such a request.
 func isRefusal(err error) bool {
 	var conflict interface{ Conflict() bool }
 	var missing interface{ NotFound() bool }

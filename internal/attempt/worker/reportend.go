@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/pause"
 )
 
-// finish reports the end of the attempt to the engine. It repeats the request until the engine
-// acknowledges it, or says that the attempt no longer belongs to this worker. The same request
-// claims the next task for the free slot.
+// finish reports to the engine how the attempt has ended. It repeats the request until the engine
+// acknowledges it, or says that the attempt no longer belongs to this worker. With the same
+// request, the worker claims its next task.
 func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
@@ -53,9 +53,9 @@ func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 // ended.
 const diffWithin = 10 * time.Second
 
-// diff returns what the attempt has changed, or nil if the attempt has no worktree or the diff
-// fails. finish calls it before it reports the end of the attempt, because the files may change
-// after that.
+// diff returns what the attempt has changed in its worktree. It returns nil if the attempt has no
+// worktree or if the diff cannot be computed. finish calls diff before it reports the end of the
+// attempt, because other attempts may change the files after that.
 func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {
@@ -87,9 +87,10 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	h.removeReported(ctx, nil, time.Time{})
 }
 
-// retryUntilAnswered repeats a request until the engine acknowledges or refuses it. If the gaffer
-// server rejects the request as invalid, retryUntilAnswered notifies the user and still tries
-// again, because the server may be upgraded.
+// retryUntilAnswered repeats a request until the engine acknowledges or refuses it. The parameter
+// what is the name of the request in messages to the user. If the gaffer server rejects the request
+// as invalid, retryUntilAnswered notifies the user and still tries again, because the server may be
+// upgraded in the meantime.
 func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, request func() error) {
 	notified := false
 	for wait := firstRetryPause; ctx.Err() == nil; wait = min(2*wait, maxRetryPause) {
@@ -106,22 +107,22 @@ func (h *heldAttempt) retryUntilAnswered(ctx context.Context, what string, reque
 	}
 }
 
-// removeReported discards the attempt's folder and removes the attempt from the worker. The caller
-// must have reported the end of the attempt, or returned the attempt to the engine. If the report
-// has also claimed a task, next is the new attempt, and the worker starts it. asked is when the
-// report was sent.
+// removeReported discards the attempt's folder and removes the attempt from the worker's attempts.
+// The caller must already have reported the end of the attempt, or returned the attempt to the
+// engine. If the worker has claimed another task with that report, next is the new attempt, and
+// removeReported starts it. asked is when the report was sent.
 func (h *heldAttempt) removeReported(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
-		return // the next worker process will report the end of the attempt
+		return // do not discard the folder: the next process of this worker will report the end of the attempt
 	}
 	w.discardFolder(w.folder(h.Attempt.ID))
 	w.runInLoop(ctx, func() { w.removeReported(ctx, h, next, asked) })
 }
 
 // keepsAnswer reports whether the agent's complete last message must be stored. That is the case if
-// the task asks for it, or if a review was sent to the agent, because the message may contain the
-// agent's answers.
+// the task asks for it. It is also the case if the comments of a review were sent to the agent,
+// because the message may contain the agent's answers to the comments.
 func (h *heldAttempt) keepsAnswer() bool {
 	spec, err := h.spec()
 	return err == nil && (spec.KeepMessage || h.Task.SentBack || h.sentBack.Load())

@@ -17,15 +17,15 @@ import (
 )
 
 // The start of an attempt may fail because this machine lacks processes, memory, open files or disk
-// space. That says nothing about the task. So the worker keeps the attempt and tries to start it
-// again, without a limit: after a pause, and whenever another attempt has ended. While an attempt
-// waits for resources, the worker claims no tasks, so that no more attempts run at once than the
-// machine can handle.
+// space. Such a failure does not mean that the task itself is faulty. So the worker keeps the
+// attempt and tries to start it again, any number of times: after a pause, and whenever another
+// attempt has ended. While an attempt waits for resources, the worker claims no tasks, so that no
+// more attempts run at once than the machine can handle.
 //
-// A shortage also harms attempts that are already running. An agent that was started with the last
-// free process fails as soon as it starts a program, and gaffer cannot write documents without free
-// file descriptors. So the worker starts an attempt only if enough processes and descriptors
-// remain, or if no other attempt is running.
+// A shortage also harms attempts that are already running. If the start of an agent used up the
+// last process that the system allows, the agent fails as soon as it starts a program. And gaffer
+// cannot write its documents without free file descriptors. So the worker starts an attempt only if
+// enough processes and descriptors remain free, or if no other attempt is running.
 
 // Shortest and longest pause before the worker tries again to start an attempt.
 const (
@@ -35,8 +35,8 @@ const (
 	shortageNoticeInterval = 10 * time.Minute
 )
 
-// reservations counts the attempts for which this machine's resources are reserved, and remembers
-// whether the user was notified of a shortage.
+// reservations counts the attempts for which the worker has reserved resources of this machine,
+// such as processes and open files. It also remembers whether the user was notified of a shortage.
 type reservations struct {
 	mu            sync.Mutex
 	reserved      int           // number of attempts that this worker has started and that have not ended
@@ -46,8 +46,9 @@ type reservations struct {
 	retryNow      chan struct{} // wakes a waiting attempt when another attempt has ended or started
 }
 
-// reserve reserves resources for the start of one more attempt. It fails if too few processes or
-// open files would be left on this machine. If no other attempt is running, it always succeeds.
+// reserve reserves resources for the start of one more attempt. If no other attempt has resources
+// reserved, it always succeeds. Otherwise it returns an error if too few processes or open files
+// would be left on this machine.
 func (w *Worker) reserve() error {
 	s := &w.reservations
 	s.mu.Lock()
@@ -72,8 +73,8 @@ func (w *Worker) startCompleted() {
 	w.reservations.starting--
 }
 
-// releaseReservation releases the resources that were reserved for the attempt, which has ended or
-// could not be started. It wakes an attempt that waits for resources.
+// releaseReservation releases the resources that were reserved for this attempt, which has ended or
+// could not be started. It wakes another attempt that waits for resources.
 func (h *heldAttempt) releaseReservation() {
 	if !h.reserved {
 		return
@@ -86,13 +87,14 @@ func (h *heldAttempt) releaseReservation() {
 	poke(s.retryNow)
 }
 
-// shortages lists the system errors which say that the machine lacks a resource for a while.
+// shortages returns the system errors which mean that the machine temporarily lacks a resource.
 func shortages() []syscall.Errno {
 	return []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT}
 }
 
-// isShortage reports whether a start failed because the machine lacks a resource. It also searches
-// the error's text, because the errors of supervisors and of git are known only as text.
+// isShortage reports whether err means that an attempt could not be started because the machine
+// lacks a resource. It also searches the text of err, because errors of supervisors and of git
+// reach this process only as text.
 func isShortage(err error) bool {
 	if err == nil {
 		return false
@@ -106,8 +108,8 @@ func isShortage(err error) bool {
 	return strings.Contains(text, "failed to create new os thread") // the Go runtime of a crashing supervisor prints this
 }
 
-// startFailure returns err if it is not nil. If err is nil and the result says that the agent could
-// not be started, startFailure returns the reason as an error.
+// startFailure returns err if it is not nil. If err is nil, the result r may still say that the
+// agent could not be started. Then startFailure returns the reason as an error.
 func startFailure(r runner.Result, err error) error {
 	if err == nil && r.Class == failure.NotStarted {
 		return errors.New(r.Summary)
@@ -115,9 +117,10 @@ func startFailure(r runner.Result, err error) error {
 	return err
 }
 
-// awaitResources waits before the next try to start the attempt. It returns true if the attempt
-// should be tried again. It returns false if ctx has ended or if the attempt must stop. If the
-// attempt must stop, awaitResources first returns it to the engine or reports its end.
+// awaitResources waits before the next try to start the attempt. It returns true if the caller
+// should try again. It returns false if ctx has ended or if the attempt must stop. If the attempt
+// must stop, awaitResources also returns the attempt to the engine or reports its end. The
+// parameter why is the error of the last try.
 func (h *heldAttempt) awaitResources(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	notStarted := fleet.Progress{Process: fleet.Process{LogFrom: runner.LogSize(w.opts.Workspace.Log(h.Task))}}
@@ -184,8 +187,8 @@ func (s *reservations) shouldReport(now time.Time) bool {
 	return true
 }
 
-// shouldReportEnd reports whether to notify the user that a shortage has ended. It allows one
-// notice for each shortage that was reported.
+// shouldReportEnd reports whether to notify the user that a shortage has ended. It does so once for
+// each shortage that was reported.
 func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

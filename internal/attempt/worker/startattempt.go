@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// runAttempt calls start, which starts the attempt or takes over one that is running. Then it
-// follows the attempt until its end.
+// runAttempt calls the function start, which starts the attempt or takes over one that is running.
+// Then it follows the attempt until it has ended, and returns the result.
 func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.releaseReservation()
 	a, err := start(ctx)
@@ -28,15 +28,16 @@ func (h *heldAttempt) runAttempt(ctx context.Context, start func(context.Context
 	return a.Run(ctx)
 }
 
-// options returns the runner's options for this attempt. It does not set Until and Terminal, which
-// are needed only to start an agent.
+// options returns the options with which package runner runs this attempt. It does not set the
+// options Until and Terminal, which are needed only to start an agent.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets(), Machine: w.opts.Machine}
 }
 
-// startOrAdopt starts the agent, or takes over an agent that was started before. If the agent was
-// started, but it and its supervisor were killed, the error is errLost.
+// startOrAdopt starts the agent, or takes over an agent that an earlier process of this worker has
+// started. If the agent was started, but it and its supervisor have been killed, the error is
+// errLost.
 func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
@@ -119,7 +120,8 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	if w.opts.Terminal != nil {
 		shown := spec
-		// Show the agent that works on this attempt. It may be a fallback of the task's own agent.
+		// Show the agent that works on this attempt. It may be a fallback: another agent that the
+		// plan names in case the task's own agent cannot work, for example because of a rate limit.
 		shown.Agent = name
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, shown, job.Log, from) }
 	}
@@ -136,7 +138,7 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 }
 
 // sandboxedTask returns spec with the agent and the permission rules of this attempt, which may
-// differ from those in the plan. The choice of a sandbox depends on them.
+// differ from those in the plan. The function Options.Sandbox needs them to choose the sandbox.
 func sandboxedTask(spec plan.Task, job runner.Job) plan.Task {
 	spec.Agent = job.Agent
 	spec.Permissions.Allow, spec.Permissions.Deny, spec.Permissions.Ask = job.Request.Permissions.Allow, job.Request.Permissions.Deny, job.Request.Permissions.Ask
@@ -160,8 +162,8 @@ func (*notAllowedError) Hint() string {
 	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
 
-// awaitLease waits until the attempt has a valid lease. A lease may end while the worker still
-// prepares the start of the agent.
+// awaitLease waits until the attempt has a valid lease. The lease may have ended while the worker
+// was preparing the start of the agent. The next heartbeat can renew it.
 func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	for h.lease.over(h.worker.opts.Now()) {
 		switch {

@@ -1,6 +1,6 @@
-// Package worker claims tasks, runs them, and reports their results. All of its state is in the
-// store and in the attempts' folders. So after a crash another worker with the same id can
-// continue.
+// Package worker claims tasks from the engine, runs them, and reports their results. All of its
+// state is in the store and in the attempts' folders. So after a crash, another worker process with
+// the same id can continue.
 package worker
 
 import (
@@ -42,16 +42,17 @@ type Engine interface {
 type Options struct {
 	ID     string
 	Name   string           // name that users see; a worker without a name is not shown
-	About  fleet.WorkerMeta // more information for users; the worker sets Slots, Labels, Held and Source
+	About  fleet.WorkerMeta // more information about the worker for users; the worker itself sets Slots, Labels, Held and Source
 	Labels []string
 	Slots  int
 	Allow  []string // the worker claims only tasks for these agents; empty means all agents
-	// Accounts are the user's accounts of agent programs, in the order in which they are used.
+	// Accounts are the user's accounts of agent programs. For each agent, the accounts are used in
+	// this order.
 	Accounts []account.Account
 	Engine   Engine
 	Attempts string // path of the folder that contains the attempts' folders
-	// Root is the path of the project's root folder. If a reference to a secret runs a command, the
-	// command runs there.
+	// Root is the path of the project's root folder. If a command must be run to look up a secret,
+	// the command runs there.
 	Root string
 	// Home is the path of Attempts, or of a folder above it. [Worker.Adopt] kills the leftover
 	// processes of ended attempts below Home. Empty means Attempts.
@@ -63,8 +64,8 @@ type Options struct {
 	// NewKey returns a new unique key for a request. If the answer to a request is lost, the
 	// request is repeated with the same key.
 	NewKey func() string
-	// NoCommands is set if this worker must not run commands to look up secrets. It is then the
-	// error for a reference to a secret that needs a command. Nil means that such commands may run.
+	// NoCommands is not nil if this worker must not run commands to look up secrets. If a secret
+	// needs a command, the lookup then fails with this error. Nil means that such commands may run.
 	NoCommands error
 	// Supervisor configures the supervisors. A supervisor is a process that runs one agent.
 	Supervisor supervisor.Options
@@ -79,13 +80,14 @@ type Options struct {
 	// Machine runs programs in sandboxes. It must be set if Sandbox is not nil.
 	Machine *sandbox.Machine
 	// Quotas returns the limits on processes and open files. The worker starts another attempt only
-	// if it fits within them. Nil means the limits of the operating system.
+	// if the attempt fits within these limits. A nil Quotas means the limits of the operating
+	// system.
 	Quotas func() []supervisor.ResourceLimit
 }
 
-// secrets returns the resolver for references to secrets in an agent's environment variables. The
-// resolver runs commands in the project's folder. It does not use the task's folder, because that
-// may contain programs that an agent wrote.
+// secrets returns the resolver for the environment variables of an agent whose values are
+// references to secrets. The resolver runs commands in the project's folder. It does not run them
+// in the task's folder, because that may contain programs that an agent wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
@@ -108,9 +110,9 @@ type Workspace interface {
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)
 }
 
-// Worker claims tasks and runs their attempts. opts never changes, and collecting does not change
-// while Run runs. Only the goroutine of Run may use the other fields, except for channels and for
-// fields that are safe for concurrent use.
+// Worker claims tasks and runs their attempts. The field opts never changes, and the field
+// collecting does not change while Run runs. Only the goroutine of Run may use the other fields,
+// except for channels and for fields that are safe for concurrent use.
 type Worker struct {
 	opts         Options
 	held         map[string]*heldAttempt
@@ -123,11 +125,11 @@ type Worker struct {
 	pool         *supervisor.Pool
 	outages      outageNotices // safe for concurrent use
 
-	draining            atomic.Bool  // Run claims nothing more, and returns when no attempt is held
-	releasing           atomic.Bool  // set by Release: held attempts are stopped and returned to the engine
+	draining            atomic.Bool  // Run claims no more tasks, and returns when the worker has no attempts left
+	releasing           atomic.Bool  // set by Release: the worker stops its attempts and returns them to the engine
 	waitingForResources atomic.Int32 // number of attempts that wait because the machine lacks resources
 	reservations        reservations
-	collecting          bool // the worker starts no agent; set by Collect before Run
+	collecting          bool // the worker only waits for attempts to end, and starts no agent; set by Collect before Run
 
 	mayClaim  bool // there may be a task to claim
 	claiming  bool // a claim was sent and not answered yet
@@ -155,18 +157,18 @@ func (w *Worker) Wake() { poke(w.wake) }
 // or orders for running attempts. It does not block.
 func (w *Worker) CheckOrders() { poke(w.checkOrders) }
 
-// Drain makes the worker claim nothing new. Run returns when all held attempts have
+// Drain makes the worker claim no more tasks. Run then returns when all attempts of the worker have
 // ended. Drain does not block.
 func (w *Worker) Drain() {
 	w.draining.Store(true)
 	poke(w.drainChanged)
 }
 
-// Release drains the worker, stops its agents and returns their attempts to the engine. Other
-// workers can claim the tasks at once, and no retry is used up. Attempts that have ended by
-// themselves are reported as usual. Release returns when Run has returned. If ctx ends before that,
-// Release returns ctx's error. Run, or the next process of this worker, then returns the remaining
-// attempts.
+// Release makes the worker claim no more tasks, stops its agents and returns their attempts to the
+// engine. Other workers can claim the tasks at once, and the stop does not count as a retry of the
+// task. Attempts that have already ended by themselves are reported as usual. Release returns when
+// Run has returned. If ctx ends before that, Release returns ctx's error. The remaining attempts
+// are then returned later, by Run or by the next process of this worker.
 func (w *Worker) Release(ctx context.Context) error {
 	w.releasing.Store(true)
 	w.Drain()
@@ -181,14 +183,14 @@ func (w *Worker) Release(ctx context.Context) error {
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // a wake-up is already pending
+	default: // the channel already contains a wake-up that was not read yet
 	}
 }
 
-// Run claims tasks and runs them until ctx ends, or until the worker was drained and holds no
-// attempt. When ctx ends, running agents continue without the worker until their leases end. If a
-// request to the engine fails, Run notifies the user and repeats the request. Run must be called
-// only once.
+// Run claims tasks and runs them. It returns when ctx ends, or when the worker was told to claim no
+// more tasks and its last attempt has ended. When ctx ends, running agents continue without the
+// worker until their leases end. If a request to the engine fails, Run notifies the user and
+// repeats the request. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
 	defer close(w.ended)
@@ -226,15 +228,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// stopAll stops all held attempts, so that the worker can return them to the engine.
+// stopAll stops all attempts of the worker, so that they can be returned to the engine.
 func (w *Worker) stopAll() {
 	for _, h := range w.held {
 		h.stop(string(failure.Released))
 	}
 }
 
-// holdAndStart adds an attempt to the held attempts and starts it. requested is when the worker
-// sent the request whose answer assigned the attempt.
+// holdAndStart adds a new attempt to w.held and starts it. requested is when the worker sent the
+// request with which it got the attempt.
 func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, requested time.Time) {
 	h := w.hold(a, requested)
 	h.unwanted = w.draining.Load()
@@ -243,7 +245,7 @@ func (w *Worker) holdAndStart(ctx context.Context, a engine.Assignment, requeste
 }
 
 // needsBeat reports whether the worker must send a heartbeat when this attempt starts or ends. It
-// must if the attempt's lease can end, or if users can see the worker.
+// must do so if the attempt's lease can end, or if users can see the worker.
 func (w *Worker) needsBeat(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
@@ -268,8 +270,9 @@ func (w *Worker) runInLoop(ctx context.Context, fn func()) {
 	}
 }
 
-// removeReported removes an attempt that has been reported as ended, or returned to the engine. If
-// the report has also claimed a task, next is the new attempt, and removeReported starts it.
+// removeReported removes an attempt whose end was reported to the engine, or which was returned to
+// the engine. If the worker has claimed another task with that report, next is the new attempt, and
+// removeReported starts it. requested is when the report was sent.
 func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engine.Assignment, requested time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beatTimer.dirty = w.beatTimer.dirty || w.needsBeat(h)
@@ -284,8 +287,10 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 // The worker does not delete the folder itself: the program that uses the worker deletes it later.
 const doneSuffix = supervisor.DoneSuffix
 
-// discardFolder offers the folder of a reported attempt to the supervisor pool, which can reuse it.
-// If the pool does not take it, discardFolder appends doneSuffix to the folder's name.
+// discardFolder discards the folder of an attempt whose end was reported. It first offers the
+// folder to the worker's pool of supervisors, which can reuse the folder and its supervisor for
+// another attempt. If the pool does not take it, discardFolder appends doneSuffix to the folder's
+// name.
 func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return

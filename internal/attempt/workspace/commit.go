@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// CommitWork commits the uncommitted work of a task. name is the name of the task, which becomes
-// part of the commit's title. If the worktree is missing, CommitWork does nothing, because there is
-// nothing left to commit.
+// CommitWork commits the uncommitted work in the worktree t of a task. name is the name of the
+// task, which becomes part of the commit's title. If the worktree's folder is missing, CommitWork
+// does nothing, because there is nothing left to commit.
 func CommitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
 	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
 	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)

@@ -15,9 +15,9 @@ import (
 )
 
 // Diff implements [worker.Workspace]. It returns what was changed in the task's worktree, or nil if
-// there is no worktree. It also keeps a snapshot of the files at the end of the attempt, but only
-// if the task does not share the worktree. The snapshots of tasks that share a worktree would have
-// the same names.
+// there is no worktree. If the task does not share its worktree with other tasks, Diff also keeps a
+// snapshot of the files at the end of the attempt. It keeps no snapshot of a shared worktree,
+// because the snapshots of its tasks would have the same name.
 func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil {
@@ -40,10 +40,11 @@ func (w Workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fle
 	return diffOf(list), nil
 }
 
-// maxShownPath is the maximum number of bytes of a path that are displayed.
+// maxShownPath is how many bytes of a file's path are displayed at most.
 const maxShownPath = 300
 
-// diffOf returns the totals of all files in list, and details of the first [fleet.MostFiles] files.
+// diffOf returns the total numbers of changed files and lines in list, and the numbers for each of
+// the first [fleet.MostFiles] files.
 func diffOf(list []git.FileDiff) *fleet.Diff {
 	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
 	for _, f := range list {

@@ -14,11 +14,12 @@ import (
 	"gaffer/internal/plan"
 )
 
-// forkStart returns where the branch of a forked task starts. f names the original task. base is
-// the commit that the original task's change is compared with. start is a commit with the original
-// task's files at the end of attempt f.Attempt. If f.Attempt is 0, start is empty, and the branch
-// starts at base. The fork's change is also compared with base, so it includes the work that the
-// fork starts with.
+// forkStart returns where the branch of a fork starts. A fork is a task that continues from another
+// task, the original, which f names. The result base is the commit that the original task's files
+// are compared with to show what it changed. The fork's files are compared with the same commit, so
+// the fork's change includes the work that the fork starts with. The result start is a commit with
+// the original task's files at the end of attempt f.Attempt; the fork's branch starts there. If
+// f.Attempt is 0, start is empty, and the branch starts at base.
 func forkStart(ctx context.Context, repo *worktree.Repo, f plan.Fork) (base git.Base, start string, err error) {
 	kept, err := snapshot.Attempts(ctx, repo, f.Run, f.Task)
 	if err != nil {

@@ -16,31 +16,33 @@ import (
 	"gaffer/internal/attempt/worktree"
 )
 
-// MergeAgent is the agent name of tasks that merge branches. gaffer itself does such a task. The
-// prompt of the task is a mergeStep as JSON.
+// MergeAgent is the agent name of tasks that merge branches. No agent program works on such a task:
+// gaffer merges the branches itself. The prompt of the task is a mergeStep as JSON.
 const MergeAgent = "gaffer-join"
 
-// MergeCommand is the hidden command of gaffer that performs a merge step.
+// MergeCommand is the name of a hidden command of gaffer, which does the work of a task of
+// MergeAgent. That work is called a merge step.
 const MergeCommand = "join"
 
-// mergeStep describes what a task of MergeAgent has to do. The task merges branches into Into if
-// that is set. Then it opens a pull request if Open is set, and deletes worktrees if Remove is set.
+// mergeStep describes what a task of MergeAgent has to do. If Into is set, the task merges branches
+// into the branch Into. Then, if Open is set, it opens a pull request. Finally, if Remove is set,
+// it deletes the worktrees of the run.
 type mergeStep struct {
 	Run   string   `json:"run"`
 	Repo  string   `json:"repo,omitempty"` // path of the repository; empty means the project's repository
 	Into  string   `json:"into,omitempty"`
-	Start string   `json:"start,omitempty"` // where to start the new branch Into; empty if Into must exist
+	Start string   `json:"start,omitempty"` // branch or commit at which the new branch Into starts; empty if Into must already exist
 	Tasks []string `json:"tasks,omitempty"` // ids of the tasks whose branches are merged, in this order
 	Names []string `json:"names,omitempty"` // names of Tasks for the merge commits; may be shorter than Tasks
-	// Branch is merged into Into after the branches of Tasks. If Open is set, Branch is the branch
-	// of the pull request.
+	// If Into is set, the branch Branch is merged into it after the branches of Tasks. If Open is
+	// set, Branch is the branch of the pull request.
 	Branch string `json:"branch,omitempty"`
 	Remove bool   `json:"remove,omitempty"` // delete the run's worktrees after all merges
 	Open   string `json:"open,omitempty"`   // base branch of the pull request; empty for no pull request
 }
 
-// MergeMain runs the command [MergeCommand]. It reads a merge step from in, performs it in the
-// current folder, and returns the exit code.
+// MergeMain runs the command [MergeCommand]. It reads a merge step as JSON from in, performs it in
+// the project in the current folder, and returns the exit code.
 func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	root, err := os.Getwd()
 	if err == nil {
@@ -56,8 +58,8 @@ func MergeMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// RunMergeStep reads a merge step from in and performs it in the project at root. It skips the
-// parts of the step that are already done, so it can be retried.
+// RunMergeStep reads a merge step as JSON from in and performs it in the project at root. It skips
+// what an earlier try of the step has already done, so it can be retried.
 func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s mergeStep
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -102,8 +104,8 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	for _, t := range trees {
 		removed, err := repo.Remove(ctx, t, false)
 		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) {
-			// Remove has kept the worktree, for example because it has work that no other branch
-			// has.
+			// The worktree must stay, for example because it has work that no other branch has.
+			// That is no failure of the step.
 			fmt.Fprintf(out, "%v\n", err)
 			continue
 		}
@@ -115,9 +117,9 @@ func RunMergeStep(ctx context.Context, root string, in io.Reader, out io.Writer)
 	return nil
 }
 
-// commit commits the uncommitted work of the tasks to merge. If the step removes the worktrees, it
-// commits the work in all of them. It returns the branches to merge, and the titles of their merge
-// commits.
+// commit commits the work that the tasks to merge have left uncommitted in their worktrees. If the
+// step removes all worktrees of the run, it commits the work in all of them. It returns the
+// branches to merge, and the titles of their merge commits.
 func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
 	name := func(i int) string {
 		if i >= 0 && i < len(s.Names) {
@@ -127,8 +129,9 @@ func (s mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []work
 	}
 	for _, t := range trees {
 		i := slices.Index(s.Tasks, t.Task)
-		// The merge steps of a workflow have no Start. In other plans, a task may have the id
-		// workflowTree by chance.
+		// In a workflow, some tasks work directly on the workflow's branch, in a worktree with the
+		// task id workflowTree. Their work must be committed too. Outside of workflows, a task may
+		// have this id by chance. Only the merge steps of workflows have no Start.
 		ofWorkflow := s.Start == "" && t.Task == workflowTree
 		if i < 0 && !ofWorkflow && !s.Remove {
 			continue

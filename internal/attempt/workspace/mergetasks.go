@@ -11,11 +11,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// AddMergeTasks adds tasks that merge branches to a plan. A workflow consists of waves, which run
-// one after the other. It gets a merge task after each wave of several tasks and, if needed, one at
+// AddMergeTasks returns the plan with additional tasks, which merge the branches of other tasks. A
+// workflow consists of waves. The tasks of a wave run at the same time, and the waves run one after
+// the other. A workflow gets a merge task after each wave of several tasks and, if needed, one at
 // the end. Other plans get a merge task before each task that needs the work of several tasks. So a
-// merge conflict is the failure of a task, which the user can see, repair and retry. A team gets no
-// merge tasks: package teammerge merges its work.
+// merge conflict is the failure of a task, which the user can see, repair and retry. The plan of a
+// team, whose agents work together, gets no merge tasks, because package teammerge merges the work
+// of a team.
 func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -27,9 +29,10 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 }
 
 // RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow.
-// It removes the merge tasks, and the branches and bases that AddMergeTasks gave to other tasks. It
-// leaves one change of AddMergeTasks in place: if a task starts from the branch of another task,
-// AddMergeTasks adds the id of that other task to the field After of the first task.
+// It removes the merge tasks. It also removes the branches that AddMergeTasks gave to other tasks,
+// and the bases, which are the starting points of these branches. It leaves one change in place: if
+// AddMergeTasks let a task start from the branch of another task, the id of that other task stays
+// in the field After of the first task.
 func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	added := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -53,9 +56,10 @@ func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	return p
 }
 
-// addMergesOfWaves adds the merge tasks of a workflow: one after each wave of several tasks and, if
-// needed, one at the end. It renumbers the waves: wave n becomes 2n-1, and its merge task is in
-// wave 2n.
+// addMergesOfWaves adds the merge tasks of a workflow. A wave is a group of tasks that run at the
+// same time. There is one merge task after each wave of several tasks and, if needed, one at the
+// end. addMergesOfWaves renumbers the waves: the tasks of wave n get the wave 2n-1, and their merge
+// task gets the wave 2n.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	byWave, last := map[int][]plan.Task{}, 0
 	for _, t := range p.Tasks {
@@ -105,13 +109,13 @@ func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 }
 
 // addMergesOfPredecessors gives each task with a worktree a branch, and sets where that branch
-// starts. If the task needs the work of one other task, its branch starts at the branch of that
-// task. If it needs the work of several tasks, a new merge task merges their work into a new
+// starts. If the task needs the work of only one other task, its branch starts at the branch of
+// that task. If it needs the work of several tasks, a new merge task merges their work into a new
 // branch, and the task's branch starts there. Tasks that need the same work share one merge task.
 func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 	repos := map[string]bool{}
 	for _, t := range p.Tasks {
-		if t.SharedWorktree != "" { // keep the plan unchanged: it sets the bases of shared worktrees itself
+		if t.SharedWorktree != "" { // keep the plan unchanged: it already says where the shared worktrees start
 			return p, nil
 		}
 		if t.HasWorktree() {
@@ -127,7 +131,7 @@ func addMergesOfPredecessors(p plan.Plan, run string) (plan.Plan, error) {
 			m.tasks[i].Branch = worktree.BranchOf(run, t.ID)
 		}
 	}
-	// before[i] has the merge tasks to insert before task i.
+	// before[i] has the merge tasks that must be inserted before the task with the index i.
 	before := make([][]plan.Task, len(p.Tasks))
 	for _, repo := range slices.Sorted(maps.Keys(repos)) {
 		origins := p.Origins(func(t plan.Task) bool { return repoOf(t) == repo })
@@ -153,11 +157,12 @@ type mergePlanner struct {
 	run   string
 	tasks []plan.Task
 	ids   ids
-	// merges has the added merge tasks. A key consists of the repository, the start and the ids of
-	// the merged tasks.
+	// merges has the added merge tasks. A key consists of the repository, the commit or branch at
+	// which the merge starts, and the ids of the merged tasks.
 	merges map[string]mergeTask
-	// byList is a second index of the added merge tasks. A key is the address of the first element
-	// of [plan.Origin.Tasks], because tasks with the same origin often share that slice.
+	// byList is a second index of the added merge tasks, which avoids building the keys of merges.
+	// A key is the address of the first element of [plan.Origin.Tasks]. Such keys work because
+	// tasks with the same origin often share that slice.
 	byList map[*int]mergeTask
 	n      int // number of added merge tasks
 }
@@ -165,9 +170,9 @@ type mergePlanner struct {
 // mergeTask has the id of a merge task, and the name of the branch that it merges into.
 type mergeTask struct{ task, branch string }
 
-// setBase sets the base of task t, which is where its branch starts. If the base is the branch of
-// another task, setBase makes t wait for that task. If that task is a new merge task, setBase
-// returns it.
+// setBase sets the base of task t, which is where its branch starts. The parameter from says which
+// work t needs. If the base is the branch of another task, setBase makes t wait for that task. If
+// that other task is a new merge task, setBase returns it in added.
 func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Task, err error) {
 	switch {
 	case len(from.Tasks) == 0 && from.Checkout:
@@ -178,8 +183,8 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	case len(from.Tasks) == 1 && !from.Checkout:
 		before := m.tasks[from.Tasks[0]]
 		if t.Base = before.Branch; !slices.Contains(t.After, before.ID) {
-			// A task of an earlier wave may be missing in t.After. Add it, because t starts from
-			// its branch.
+			// t.After may lack the other task, for example if that task belongs to an earlier wave
+			// of tasks. Add it, because t starts from its branch.
 			t.After = append(slices.Clip(t.After), before.ID)
 		}
 		return nil, nil
@@ -195,8 +200,8 @@ func (m *mergePlanner) setBase(t *plan.Task, from plan.Origin) (added []plan.Tas
 	return added, nil
 }
 
-// merge returns the merge task for the work of the tasks in from.Tasks. If there is none yet, it
-// creates one and also returns it in added.
+// merge returns the merge task for the tasks with the indexes from.Tasks. If there is no such merge
+// task yet, it creates one and also returns it in added.
 func (m *mergePlanner) merge(repo string, from plan.Origin) (_ mergeTask, added []plan.Task, err error) {
 	s := mergeStep{Run: m.run, Repo: repo, Start: m.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
@@ -232,9 +237,9 @@ func repoOf(t plan.Task) string {
 	return ""
 }
 
-// shortList lists tasks in the title of a merge task. If there are more than four tasks, it names
-// the first three and counts the others. If there is only one task, it is merged with the
-// checked-out commit, and the title says so.
+// shortList returns a list of tasks for the title of a merge task. If there are more than four
+// tasks, it names the first three and counts the others. If there is only one task, its work is
+// merged with the commit that is checked out in the task's repository, and the title says so.
 func shortList(tasks []string) string {
 	const few = 4
 	if len(tasks) > few {
@@ -269,12 +274,12 @@ func (taken ids) reserve(wanted string) string {
 	return id
 }
 
-// add makes the step also merge the branch of task t.
+// add adds task t to the tasks whose branches the step merges.
 func (s *mergeStep) add(t plan.Task) {
 	s.Tasks, s.Names = append(s.Tasks, t.ID), append(s.Names, t.Name)
 }
 
-// task returns the task that performs the step.
+// task returns the task of the plan that performs the merge step.
 func (s mergeStep) task(id, name string) (plan.Task, error) {
 	text, err := json.Marshal(s)
 	return plan.Task{ID: id, Name: name, Agent: MergeAgent, Prompt: string(text), QuestionRules: plan.QuestionRules{Questions: plan.Deny}}, err

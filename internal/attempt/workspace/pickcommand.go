@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/engine/selection"
 )
 
-// PickCommand is the hidden command of gaffer that picks one of several candidates: tasks in which
-// different agents do the same work. Its argument is the path of a file with a
+// PickCommand is the name of a hidden command of gaffer. It picks one of several candidates, which
+// are tasks in which different agents do the same work. Its argument is the path of a file with a
 // [selection.PickInput].
 const PickCommand = "choose"
 
@@ -45,9 +45,10 @@ func PickMain(ctx context.Context, file string, in io.Reader, out, errs io.Write
 	return 1
 }
 
-// RunPick picks a candidate and merges its branch into the branch of the task that picks. If that
-// branch already contains a candidate's commits, an earlier attempt has picked that candidate. Then
-// RunPick picks it again, without asking the user.
+// RunPick picks a candidate and merges its branch into the branch of the task that picks. If an
+// earlier attempt has already picked a candidate, RunPick picks the same one again, without asking
+// the user. It knows this from the input, or because the branch of the task that picks contains the
+// candidate's commits.
 func RunPick(ctx context.Context, root, file string, in io.Reader, out io.Writer) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -122,8 +123,9 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 			return "", "", err
 		}
 		if at.Commit == own.Base.Commit {
-			// The candidate has changed nothing, so the branch of the picking task contains its
-			// commit in any case.
+			// The candidate has no commits of its own. Its branch still ends at the commit at which
+			// the branch of the picking task starts. So Contains would return true although no
+			// attempt has picked the candidate.
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {
@@ -133,8 +135,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 	return "", "", nil
 }
 
-// choose picks a candidate by the rule in s. If the rule does not decide, choose asks the user
-// until the answer names a candidate.
+// choose picks a candidate by the rule in s. If the rule does not decide, choose asks the user. It
+// repeats the question until the user's answer names a candidate.
 func choose(s selection.PickInput, in io.Reader, out io.Writer) (id, why string, err error) {
 	if id, why, ok := s.Decide(); ok {
 		return id, why, nil

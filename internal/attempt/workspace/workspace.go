@@ -20,8 +20,8 @@ import (
 
 // CreateBase returns the id of the commit at which a plan's worktrees start in the repository at
 // root, or "" if the plan has no worktrees. It returns an error if the repository cannot have
-// worktrees, so that the user learns of the problem before anything starts. For a workflow it also
-// creates the workflow's branch.
+// worktrees, so that the user learns of the problem before anything starts. If the plan comes from
+// a workflow file, CreateBase also creates the branch that this file names.
 func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, err error) {
 	if p.Workflow != nil {
 		return CreateBranch(ctx, root, p.Workflow.Base, p.Workflow.Branch)
@@ -38,10 +38,11 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (commit string, e
 	return base.Commit, err
 }
 
-// FillInto sets the field Into of tasks: the branch that a task's work is merged into. Each task
-// that has its own worktree and no Into gets the branch that is checked out at root. If no branch
-// is checked out there, Into stays empty. FillInto does not change workflows, teams, and tasks that
-// do a bead (a work item of a ledger).
+// FillInto fills in the field Into of the plan's tasks: the branch that a task's work is merged
+// into. If a task has its own worktree and its Into is empty, it gets the branch that is checked
+// out at root. If no branch is checked out there, Into stays empty. Three kinds of tasks are not
+// changed: tasks of a workflow file, tasks of a team of agents, and tasks that do a bead (a work
+// item of a ledger).
 func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) {
 	open := func(t plan.Task) bool {
 		return t.Dispatch == nil && t.SharedWorktree == "" && (t.Worktree || t.Branch != "") && t.Into == ""
@@ -66,8 +67,9 @@ func FillInto(ctx context.Context, root string, p plan.Plan) (plan.Plan, error) 
 	return p, nil
 }
 
-// CreateBranch creates a branch at base, which is the name of a branch or a commit. If the branch
-// exists, it is not changed. CreateBranch returns the id of the commit that base names.
+// CreateBranch creates the given branch, which starts at base: the name of another branch or the id
+// of a commit. If the given branch exists already, it is not changed. CreateBranch returns the id
+// of the commit that base names.
 func CreateBranch(ctx context.Context, root, base, branch string) (commit string, err error) {
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {
@@ -88,7 +90,7 @@ type Workspace struct {
 	Trees    string                    // path of the parent folder of worktrees
 	LogFile  func(t store.Task) string // returns the path of a task's log file, or "" if it has none
 	Base     string                    // id of the commit at which worktrees start by default
-	Workflow *plan.Workflow            // nil if the plan is not a workflow
+	Workflow *plan.Workflow            // settings of the plan's workflow file; nil for plans of other formats
 }
 
 // Log implements [worker.Workspace].
@@ -113,12 +115,12 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
 	switch {
 	case own >= 0:
-		spec.Base = trees[own].Base // keep the base of the existing worktree, even if the base branch has moved
+		spec.Base = trees[own].Base // keep the base commit of the existing worktree, even if the branch that it came from has moved
 	case task.Fork != nil:
 		spec.Base, spec.Start, err = forkStart(ctx, repo, *task.Fork)
 	case task.SharedWorktree == "" || w.Workflow != nil:
 		spec.Base, err = resolveBase(ctx, repo, trees, spec.Base.Commit)
-	default: // commit nothing here: a team commits its work itself
+	default: // do not call resolveBase, because it commits work: a team of agents commits its work itself
 		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
 	}
 	if err != nil {
@@ -128,9 +130,9 @@ func (w Workspace) Work(ctx context.Context, t store.Task, task plan.Task) (stri
 	return tree.Path, err
 }
 
-// resolveBase returns the commit that a worktree starts from. name is a branch or a commit. If it
-// is the branch of another worktree of the run, resolveBase first commits the uncommitted work in
-// that worktree.
+// resolveBase returns the commit that a worktree starts from. The parameter name is the name of a
+// branch or the id of a commit. If it is the branch of another worktree of the run, resolveBase
+// first commits the uncommitted work in that worktree, so that the new worktree includes this work.
 func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (git.Base, error) {
 	for _, t := range trees {
 		if t.Branch == name {
@@ -143,12 +145,13 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 }
 
 // Commit implements [worker.Workspace]: it commits what a task has left uncommitted in its
-// worktree. It commits nothing for tasks of a workflow or a team: their work is committed when
-// their branch is merged. It returns a [*TreeGoneError] if the worktree is missing, but not for
-// tasks of a team.
+// worktree. It does nothing for a task of a team of agents, because the team checks and commits its
+// worktrees itself. For a task of a workflow file, Commit also commits nothing: its work is
+// committed later, when its branch is merged or another worktree starts from it. For all tasks
+// except those of a team, Commit returns a [*TreeGoneError] if the worktree is missing.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
-	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // no worktree, or a team, which checks its worktrees itself
+	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // no worktree, or one of a team of agents, which checks it itself
 		return nil
 	}
 	repo, err := worktree.Open(ctx, w.rootOf(task))
@@ -184,8 +187,9 @@ func (e *TreeGoneError) Error() string {
 // Lost tells the worker that the uncommitted work of the task is lost.
 func (e *TreeGoneError) Lost() bool { return true }
 
-// rootOf returns the root of the repository that a task belongs to. A task without a worktree works
-// there.
+// rootOf returns the root folder of the repository that a task works on. If the task does a bead (a
+// work item), this is the bead's repository, else the project's. A task without a worktree works in
+// this folder.
 func (w Workspace) rootOf(task plan.Task) string {
 	if task.Dispatch != nil {
 		return task.Dispatch.Repo
@@ -193,8 +197,9 @@ func (w Workspace) rootOf(task plan.Task) string {
 	return w.Root
 }
 
-// treeOf describes the worktree that a task uses, or returns nil if it uses none. Base.Commit in
-// the result may still be the name of a branch or commit instead of an id.
+// treeOf describes the worktree that a task uses, or returns nil if it uses none. In the result,
+// Base.Commit is not always the id of a commit: it may be the name of a branch, or empty for the
+// checked-out commit.
 func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: git.Base{Commit: w.Base},
@@ -204,8 +209,8 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Agent == MergeAgent:
 		return nil
 	case flow != nil && task.Worktree:
-		spec.Base.Commit = flow.Branch // start at the workflow's branch, which has the work of earlier waves
-	case flow != nil: // the only task of its wave works directly on the workflow's branch
+		spec.Base.Commit = flow.Branch // this branch has the work of earlier waves (groups of tasks)
+	case flow != nil: // a task that is alone in its wave (group of tasks) works directly on the workflow's branch
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case task.SharedWorktree != "":
 		spec.Task, spec.Base.Commit = task.SharedWorktree, task.Base
@@ -219,8 +224,9 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	return spec
 }
 
-// workflowTree replaces the task's id in the name of a workflow's shared worktree. All tasks that
-// are alone in their wave share this worktree.
+// workflowTree is the name of the worktree that tasks of a workflow share. The tasks of a workflow
+// are grouped into waves, which run one after the other. All tasks that are alone in their wave
+// work in this worktree, whose name has workflowTree in place of a task's id.
 const workflowTree = "workflow"
 
 // Worktree returns the path of the repository that a task's worktree belongs to, and the worktree's

@@ -15,7 +15,7 @@ import (
 type UnfinishedError struct {
 	Tree        Tree
 	Files       []string // files with unresolved conflicts
-	Uncommitted []string // uncommitted files that prevent moving the branch
+	Uncommitted []string // uncommitted files that prevent moving the branch to another commit
 	On          string   // the branch that is checked out; empty if HEAD is detached
 }
 
@@ -50,8 +50,9 @@ func (e *UnfinishedError) Hint() string {
 // Commit commits all uncommitted files of a worktree to the task's branch, because the agent may
 // have forgotten to do so. It leaves out ignored files and nested repositories, and runs no hooks.
 // It returns the id of the commit, or "" if there was nothing to commit. It returns an
-// [*UnfinishedError] if a file has unresolved conflicts. It also returns one if the task's branch
-// is not checked out and lacks work: uncommitted files, or commits of HEAD.
+// [*UnfinishedError] if a file has unresolved conflicts. It also returns one if another branch or a
+// detached HEAD is checked out, and there are uncommitted files, or HEAD has commits that the
+// task's branch lacks.
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	if err := r.MayWrite(); err != nil {
 		return "", err
@@ -127,8 +128,8 @@ func checkNowhereElse(ctx context.Context, g git.Client, t Tree) error {
 	return &UnfinishedError{Tree: t, On: on}
 }
 
-// commitAll commits the dirty files. It returns "" if only nested repositories are
-// dirty.
+// commitAll commits the dirty (uncommitted) files except nested repositories, and returns the id of
+// the commit. If only nested repositories are dirty, it commits nothing and returns "".
 func commitAll(ctx context.Context, g git.Client, dirty []File, message string) (string, error) {
 	without, err := nestedRepositories(ctx, g, dirty)
 	if err != nil {

@@ -21,13 +21,13 @@ type Spec struct {
 	Branch string // name of the branch; empty means gaffer/<run>/<task>
 	Root   string // parent folder: the path of the worktree is <Root>/<run>/<task>
 
-	// Start is the id of the commit at which a new branch starts. Empty means Base. It differs
-	// from Base for a forked task: its branch starts with the original task's work, which counts
-	// as part of the fork's change.
+	// Start is the id of the commit at which a new branch starts. Empty means Base. Start differs
+	// from Base only if the task is a fork: it continues from a copy of another task. The branch of
+	// a fork starts with the other task's work, which counts as part of the fork's change.
 	Start string
 
 	// Shared marks a branch that does not belong to this task alone. The branch may already exist
-	// and have work on it. [Repo.Remove] keeps it.
+	// and have work on it. [Repo.Remove] does not delete this branch.
 	Shared bool
 }
 
@@ -51,7 +51,7 @@ func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
 			return err
 		}
 		if err := r.finishCreation(ctx, g, &rec); err != nil {
-			_ = r.undoCreation(ctx, g, rec) // if this fails, the next Create handles the leftovers
+			_ = r.undoCreation(ctx, g, rec) // if this fails, the next call of Create deletes the leftovers
 			return err
 		}
 		return nil
@@ -88,8 +88,8 @@ func (r *Repo) checkSpec(ctx context.Context, s Spec) (Tree, error) {
 	}, err
 }
 
-// prepareRoot creates the folder for a run's worktrees, which is below root. It returns root
-// without symbolic links, as git would name it.
+// prepareRoot creates the folder root/run for the worktrees of a run. It returns the path root with
+// symbolic links resolved, because git reports the paths of worktrees in this form.
 func (r *Repo) prepareRoot(root, run string) (string, error) {
 	root, err := r.PrepareFolder(root)
 	if err != nil {
@@ -105,9 +105,10 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 	return root, nil
 }
 
-// PrepareFolder creates a folder for worktrees and returns it without symbolic links, as git would
-// name it. If the folder is inside the main worktree, PrepareFolder adds a .gitignore to it, so
-// that the user does not see the folder as untracked.
+// PrepareFolder creates a folder for worktrees. It returns the folder's path with symbolic links
+// resolved, because git reports the paths of worktrees in this form. If the folder is inside the
+// main worktree, PrepareFolder adds a .gitignore to it, so that git does not show the folder to the
+// user as untracked.
 func (r *Repo) PrepareFolder(root string) (string, error) {
 	if root == "" {
 		return "", &git.SpecError{Problem: "no folder for worktrees is given"}
@@ -134,9 +135,9 @@ func (r *Repo) PrepareFolder(root string) (string, error) {
 	return root, nil
 }
 
-// beginCreation returns the stored record of the wanted worktree. It returns an error if the record
-// describes a different worktree. If there is no record yet, it checks with checkFree that the
-// folder and the branch are free, and writes a record.
+// beginCreation returns the record (state file) of the wanted worktree. If there is a record, but
+// it describes a different worktree, beginCreation returns an error. If there is no record yet, it
+// checks that the folder and the branch are free, and writes a record.
 func (r *Repo) beginCreation(ctx context.Context, g git.Client, want Tree, start string) (record, error) {
 	rec, err := r.records.read(want.Run, want.Task)
 	if err == nil {
@@ -166,7 +167,7 @@ func sameSpec(found, want Tree) error {
 }
 
 // checkFree returns an error if the folder of a new worktree is not empty, or if its branch exists
-// already. A shared branch may exist.
+// already. A branch that several tasks share may exist.
 func checkFree(ctx context.Context, g git.Client, want Tree) error {
 	if filled, err := folder.IsFilled(want.Path); err != nil {
 		return err
@@ -238,9 +239,9 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 	return err
 }
 
-// undoCreation deletes what an incomplete creation has left, so that the caller can try another
-// spec. It does nothing if the worktree was completely created earlier. It also does nothing if ctx
-// has ended: then the next call of Create completes the creation.
+// undoCreation deletes what an incomplete creation has left, so that the caller can call Create
+// again with another Spec. It does nothing if the worktree was completely created earlier. It also
+// does nothing if ctx is canceled: then the next call of Create completes the creation.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil

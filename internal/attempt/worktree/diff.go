@@ -46,7 +46,7 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]git.FileDiff, error) 
 	return r.compare(ctx, g, t, inner)
 }
 
-// compare compares the files of a worktree with the worktree's base. It leaves out nested
+// compare compares the files of a worktree with the worktree's base commit. It leaves out nested
 // repositories, whose paths are in the parameter without. It writes git objects only to a temporary
 // folder.
 func (r *Repo) compare(ctx context.Context, g git.Client, t Tree, without []string) ([]git.FileDiff, error) {

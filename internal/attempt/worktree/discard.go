@@ -15,8 +15,9 @@ import (
 	"gaffer/internal/git"
 )
 
-// discardedPrefix is the start of the names of refs that describe discarded worktrees. Such a ref
-// is created before its worktree is removed, and deleted after its worktree was restored.
+// discardedPrefix is the start of the names of refs that describe discarded worktrees: worktrees
+// that the user has removed and can restore. Such a ref is created before its worktree is removed,
+// and deleted after its worktree was restored.
 const discardedPrefix = "refs/gaffer/discarded/"
 
 // Discarded describes a worktree that the user has discarded.
@@ -54,7 +55,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if rec.Removing != "" && !filled { // an earlier call was interrupted after it deleted the folder
 			done, recorded, err = findDiscarded(ctx, g, t)
 		}
-		if err == nil && !recorded { // also if that earlier call was one of Remove
+		if err == nil && !recorded { // first call, or the interrupted call was one of Remove, which records nothing
 			done, err = r.recordDiscarded(ctx, g, &rec)
 		}
 		if err != nil {
@@ -72,8 +73,8 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 	return done, err
 }
 
-// recordDiscarded keeps the content of a worktree under a rescue ref, and creates the ref that
-// [Repo.Restore] needs.
+// recordDiscarded keeps the content of a worktree under a rescue ref (see [Repo.Rescue]). It also
+// creates a second ref, in which [Repo.Restore] finds the description of the worktree.
 func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (done Discarded, err error) {
 	if g, err = g.WithAuthor(ctx); err != nil {
 		return done, err
@@ -102,7 +103,8 @@ func (r *Repo) recordDiscarded(ctx context.Context, g git.Client, rec *record) (
 }
 
 // HeadOf returns the commit that a worktree has checked out. If the worktree's folder is missing,
-// it returns the commit of the task's branch, or its base if the branch is missing too.
+// it returns the newest commit of the task's branch. If the branch is missing too, it returns the
+// worktree's base commit.
 func (r *Repo) HeadOf(ctx context.Context, g git.Client, t Tree) (string, error) {
 	head, err := "", error(nil)
 	if filled, e := folder.IsFilled(t.Path); e == nil && filled {
@@ -155,9 +157,9 @@ func findDiscarded(ctx context.Context, g git.Client, t Tree) (Discarded, bool, 
 }
 
 // Restore brings a discarded worktree back, at the same path and with its uncommitted files. If the
-// task's branch has moved since, these files may no longer fit. Then Restore does not write them
-// and returns a [*FilesKeptError], although the worktree is back. A rescue ref still keeps the
-// files.
+// task's branch has moved since the discard, these files may no longer fit. Then Restore brings the
+// worktree back without these files and returns a [*FilesKeptError]. The files are still stored
+// under the rescue ref that Discard has created.
 func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 	if err := r.MayWrite(); err != nil {
 		return d.Tree, err
@@ -195,7 +197,7 @@ func (r *Repo) Restore(ctx context.Context, d Discarded) (Tree, error) {
 }
 
 // FilesKeptError reports that a discarded worktree was restored without its uncommitted files,
-// because its branch has moved since. A rescue ref still keeps these files.
+// because its branch has moved since the discard. The files are still stored under the ref Ref.
 type FilesKeptError struct{ Path, Branch, Ref string }
 
 func (e *FilesKeptError) Error() string {

@@ -62,8 +62,8 @@ func uncommittedFiles(ctx context.Context, g git.Client) ([]File, error) {
 	return list, nil
 }
 
-// nestedRepositories lists the repositories inside a worktree whose files git does not add to the
-// task's branch: untracked repositories, and submodules that have files.
+// nestedRepositories lists repositories inside a worktree: untracked repositories, and submodules
+// that have files. git does not add the files of these repositories to the task's branch.
 func nestedRepositories(ctx context.Context, g git.Client, dirty []File) ([]string, error) {
 	var found []string
 	for _, f := range dirty {

@@ -26,9 +26,9 @@ func inside(folder, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// parseLsof returns the processes that have a file in the folder open. out is the output of lsof
-// -Fpcn. The first letter of a line says what follows: p for the id of a process, c for its name, n
-// for the name of one of its files.
+// parseLsof returns the processes for which lsof shows a path in the folder. out is the output of
+// lsof with the option -Fpcn. The first letter of each line says what the rest of the line is: p
+// for the id of a process, c for the process's name, n for the path of one of its files.
 func parseLsof(out, folder string) []Occupant {
 	var found []Occupant
 	var now Occupant

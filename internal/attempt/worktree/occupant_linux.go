@@ -27,7 +27,8 @@ func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 		if err != nil {
 			continue
 		}
-		// If the process's folder was deleted, the link has " (deleted)" after the folder's path.
+		// If the process's current folder was deleted, the target of the link ends with "
+		// (deleted)".
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || startedByGaffer(pid) {
 			continue

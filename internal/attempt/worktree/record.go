@@ -88,8 +88,9 @@ func (r *Repo) Lookup(run, task string) (Tree, error) {
 	return rec.Tree, err
 }
 
-// Find returns the recorded worktree of the task that t names. It returns a [*git.MissingError] if
-// the task has no worktree, or a worktree with another path than t.
+// Find returns the worktree of the task t.Task of the run t.Run, as it is recorded on disk. It
+// returns a [*git.MissingError] if the task has no worktree, or if the worktree's path is not
+// t.Path.
 func (r *Repo) Find(t Tree) (Tree, error) {
 	rec, err := r.records.find(t)
 	return rec.Tree, err

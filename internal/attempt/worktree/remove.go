@@ -75,9 +75,10 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayBeRemoved reports whether a worktree may be removed. force allows the removal of a worktree
-// with work, because a rescue ref keeps the work. It does not allow the removal of a worktree that
-// a process uses, that is locked, or that contains another repository.
+// mayBeRemoved reports whether a worktree may be removed. The result is always false if a process
+// uses the worktree, or if the worktree is locked or contains another repository. Without force, it
+// is also false if the worktree has uncommitted files, or commits that no other branch and no
+// remote has. force allows the removal of such work, because a rescue ref keeps it.
 func mayBeRemoved(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false
@@ -88,9 +89,9 @@ func mayBeRemoved(s Status, force bool) bool {
 // Remove deletes a worktree. Without force it returns a [*KeptError] if the worktree has
 // uncommitted files, or commits that no other branch and no remote has. Even with force it returns
 // a [*KeptError] if the worktree is in use, locked, or contains another repository. Before the
-// deletion it keeps the content under a rescue ref. It deletes the branch only if other branches or
-// remotes have all of its commits. It never deletes a branch that is shared, or checked out in
-// another worktree.
+// deletion it stores the content of the worktree under a rescue ref (see [Repo.Rescue]). It deletes
+// the branch only if other branches or remotes have all of its commits. It never deletes a branch
+// that is shared, or checked out in another worktree.
 //
 // If an earlier removal was interrupted, Remove continues it.
 func (r *Repo) Remove(ctx context.Context, t Tree, force bool) (Removal, error) {
@@ -129,8 +130,8 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	if err != nil || rec.Removing != "" && !filled {
 		return err
 	}
-	// If the creation was never completed, no agent has worked in the worktree. Then it is enough
-	// to keep the commits.
+	// If the creation of the worktree was never completed, no agent has worked in it. Then it is
+	// enough to keep its commits, because there are no uncommitted files.
 	rescue := r.rescueCommits
 	if rec.Made {
 		rescue = r.rescue
@@ -150,8 +151,8 @@ func (r *Repo) release(ctx context.Context, g git.Client, rec *record, force boo
 	return r.records.save(*rec)
 }
 
-// statusIfGone returns the status of a worktree. Unlike status, it accepts a missing folder: then
-// the status has only what git still knows about the worktree.
+// statusIfGone returns the status of a worktree. Unlike the method status, it accepts that the
+// worktree's folder is missing. Then the result has only what git still knows about the worktree.
 func (r *Repo) statusIfGone(ctx context.Context, g git.Client, rec record) (s Status, err error) {
 	filled, err := folder.IsFilled(rec.Path)
 	if err != nil {

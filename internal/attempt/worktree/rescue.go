@@ -50,7 +50,8 @@ func (r *Repo) rescue(ctx context.Context, g git.Client, t Tree) (string, error)
 
 // rescueCommits keeps the commits of a worktree under a rescue ref. It does not read the worktree's
 // folder, which may be missing. It keeps the commit that git has recorded as the worktree's HEAD.
-// If there is none, it keeps the tip of the worktree's branch, or else its base.
+// If git has recorded none, it keeps the newest commit of the worktree's branch. If the branch is
+// missing too, it keeps the worktree's base commit.
 func (r *Repo) rescueCommits(ctx context.Context, g git.Client, t Tree) (string, error) {
 	list, err := r.Worktrees(ctx, g)
 	if err != nil {
@@ -128,9 +129,9 @@ func saveAllFiles(ctx context.Context, g git.Client) (savedFiles, error) {
 	return s.saveFiles(ctx, without)
 }
 
-// KeepCommit keeps a commit of a worktree under a rescue ref. It uses the first ref name that is
-// free or already keeps the same content, and returns that name. The caller must hold the
-// repository's lock.
+// KeepCommit creates a rescue ref for a commit of a worktree, so that git does not delete the
+// commit. It uses the first ref name that is free or already keeps the same content, and returns
+// that name. The caller must hold the repository's lock.
 func KeepCommit(ctx context.Context, g git.Client, t Tree, commit string) (string, error) {
 	base := rescuePrefix + git.RefPart(t.Run) + "/" + git.RefPart(t.Task)
 	want, err := contentID(ctx, g, commit)

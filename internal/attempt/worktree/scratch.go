@@ -49,8 +49,8 @@ func newScratch(ctx context.Context, g git.Client) (*scratch, error) {
 	return s, nil
 }
 
-// copyIndex copies an index and its modification time. Git needs that time: it reads all files that
-// are not older than the index.
+// copyIndex copies an index and its modification time. Git uses this time to find changed files: it
+// always reads a file that is not older than the index.
 func copyIndex(from, to string) error {
 	// Read the time before the content. If the index is changed in between, the time is too early,
 	// and git only reads more files than necessary.

@@ -13,14 +13,14 @@ type Status struct {
 	Branch    string     // name of the checked-out branch; empty if HEAD is detached
 	Dirty     []File     // files that are neither committed nor ignored
 	Nested    []string   // paths of other repositories inside the worktree
-	Ahead     int        // number of commits since the base
-	Unpushed  int        // number of commits since the base that no other branch and no remote has
+	Ahead     int        // number of commits since the base commit
+	Unpushed  int        // number of commits since the base commit that no other branch and no remote has
 	Locked    string     // why the worktree is locked; empty if it is not locked
 	Occupants []Occupant // processes whose current folder is in the worktree
 	Diff      Diff
 }
 
-// Diff counts the differences between a worktree and its base, including uncommitted ones.
+// Diff counts the differences between a worktree and its base commit, including uncommitted ones.
 type Diff struct {
 	Files, Insertions, Deletions int // binary files count only in Files
 }
@@ -95,8 +95,9 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 	return nil
 }
 
-// countCommits counts the commits since the base. unpushed is the number of those commits that
-// would be lost if the worktree and its branch were deleted.
+// countCommits counts the commits since the worktree's base commit. ahead is the number of these
+// commits that head has, or 0 if head is empty. unpushed is the number of these commits, on head or
+// on the task's branch, that would be lost if the worktree and its branch were deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
@@ -108,7 +109,7 @@ func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead
 		return ahead, 0, err
 	}
 	args := append(tips, "--not", t.Base.Commit)
-	if !t.Shared { // a shared branch is kept, so its commits are not lost
+	if !t.Shared { // this branch may be deleted, so do not count on it; a shared branch is never deleted
 		args = append(args, "--exclude="+t.Branch)
 	}
 	unpushed, err = g.CountCommits(ctx, append(args, "--branches", "--remotes")...)

@@ -1,7 +1,7 @@
-// Package worktree creates a git worktree and a branch for each task of a run, keeps its content,
-// and deletes it without losing the work in it. Package merge merges the branches.
+// Package worktree creates a git worktree and a branch for each task of a run. It deletes the
+// worktree without losing the work in it. Package merge merges the branches.
 //
-// The state of this package is in the repository's git folder:
+// The data of this package is in the repository's git folder:
 //
 //	gaffer/trees/<run>/<task>.json  the record of one worktree
 //
@@ -33,8 +33,8 @@ type Repo struct {
 	records records
 }
 
-// Open finds the repository that contains the folder dir, which may also be in a linked worktree.
-// It returns an [*git.OpenError] if the repository cannot be used.
+// Open finds the repository that contains the folder dir. dir may also be in a linked worktree.
+// Open returns an [*git.OpenError] if the repository cannot be used.
 func Open(ctx context.Context, dir string) (*Repo, error) {
 	r, err := git.Open(ctx, dir)
 	if err != nil {

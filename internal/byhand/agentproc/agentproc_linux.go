@@ -63,8 +63,8 @@ func nameOfProcess(pid int) string {
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// Find reads the process with this pid from /proc/PID/stat. It does not set Program. It returns
-// false if it cannot read the file, for example because the process does not exist.
+// Find reads the process with this pid from /proc/PID/stat. It does not set the field Program. It
+// returns false if it cannot read the file, for example because the process does not exist.
 func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -185,7 +185,7 @@ func arguments(pid int) []string {
 	return words[:min(len(words), limit)]
 }
 
-// readProc reads the file /proc/PID/name, at most limit bytes of it. After an error, it returns
+// readProc reads the file /proc/<pid>/<name>, at most limit bytes of it. After an error, it returns
 // what it has read so far.
 func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -205,9 +205,9 @@ func readProc(pid int, name string, limit int) []byte {
 	return data
 }
 
-// withoutParts removes processes that are only a part of an agent. If a process and its parent run
-// the same program on the same terminal, only the parent counts as the agent. Gemini is an
-// exception: it starts itself a second time, and only the child counts.
+// withoutParts returns one process for each agent. An agent may consist of a process and its
+// parent, which run the same program on the same terminal. Of these two, only the parent stays in
+// the list. Gemini is an exception: it starts itself a second time, and only the child stays.
 func withoutParts(list []Process) []Process {
 	by := map[int]Process{}
 	for _, p := range list {

@@ -27,7 +27,7 @@ func Diff(old, made []byte) []DiffLine {
 }
 
 // splitLines splits a text into lines and removes their newlines. If the last line has no newline,
-// splitLines adds noNewline to that line, so that it differs from the same line with a newline.
+// splitLines adds the text noNewline to it, so that it differs from the same line with a newline.
 func splitLines(text []byte) []string {
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -42,9 +42,9 @@ func splitLines(text []byte) []string {
 
 const noNewline = "\n\\ No newline at end of file"
 
-// maxTable limits the size of the table in alignChanged: the number of old lines times the number
-// of new lines. If the table would be larger, all lines between the first and the last difference
-// count as changed.
+// maxTable limits the size of the table that alignChanged uses to compare two texts. The size is
+// the number of old lines times the number of new lines. If the table would be larger, the lines
+// are not compared: all lines between the first and the last difference count as changed.
 const maxTable = 4 << 20
 
 // align returns the lines of both texts in order, each marked as unchanged, removed or added.
@@ -93,7 +93,7 @@ func alignChanged(a, b []string) (lines []DiffLine) {
 	return lines
 }
 
-// lcsTable returns a table: item [i][j] is the length of the longest common subsequence of a[i:]
+// lcsTable returns a table: element [i][j] is the length of the longest common subsequence of a[i:]
 // and b[j:].
 func lcsTable(a, b []string) [][]int32 {
 	common := make([][]int32, len(a)+1)

@@ -33,8 +33,8 @@ type Edit struct {
 	Old     []byte
 	New     []byte
 	Remove  bool // the edit deletes the file
-	// Kept names the entries that gaffer leaves out, because another program's value is already at
-	// their path. The names are values of [Entry.What].
+	// Kept names the settings entries that gaffer does not write, because the file has a value of
+	// another program at their path. The names are values of [Entry.What].
 	Kept []string
 	// NonStandard says where a JSON file has its first comment or trailing comma, for example
 	// "line 3: a comment". It is empty if there is none.
@@ -113,8 +113,9 @@ func (e *Editor) planUndo(f File) (Edit, error) {
 	return edit, err
 }
 
-// read reads a settings file, and the file's records from the journal. The returned Edit has the
-// current content of the file, but no new content yet.
+// read reads a settings file. From the journal, it also reads the records of gaffer's earlier
+// changes to this file. The returned Edit has the current content of the file, but no new content
+// yet.
 func (e *Editor) read(f File) (Edit, []record, error) {
 	data, err := statefile.ReadBytes(e.Host, f.Path)
 	edit := Edit{File: f, Existed: err == nil, Old: data}
@@ -162,10 +163,10 @@ func (e *Editor) checkAbsent(path string) error {
 	return nil
 }
 
-// createdFolders returns the parent folders that gaffer creates for a file: first the folders that
-// do not exist yet, then those that gaffer has created before, according to the journal. The
-// innermost folder comes first. When an undo deletes the file, it also deletes these folders if
-// they are empty.
+// createdFolders returns those parent folders of a file that gaffer creates: first the folders that
+// do not exist yet, then the folders that gaffer has created before, according to the journal. Each
+// of the two groups starts with the innermost folder. When an undo deletes the file, it also
+// deletes these folders if they are empty.
 func (e *Editor) createdFolders(path string) (folders []string, err error) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		_, err := e.Host.Stat(opLook, dir)
@@ -225,8 +226,8 @@ func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
 	return nil
 }
 
-// maxTries is how many times apply tries to plan and write an edit. A try fails if another program
-// writes the file at the same time.
+// maxTries is how many times the method apply tries to plan and write an edit. A try fails if
+// another program writes the file at the same time.
 const maxTries = 20
 
 func (e *Editor) apply(ctx context.Context, shown Edit) error {
@@ -254,8 +255,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 }
 
 // planAgain plans an edit for the current content of the file. shown is the edit that the user has
-// seen. If another program has changed the file, and the new edit leaves out other entries than
-// shown, planAgain returns a ChangedError. Other changes of the file do not matter.
+// seen. Another program may have changed the file since then. planAgain returns a ChangedError if,
+// because of this change, the new edit leaves out other settings entries than shown. Other changes
+// of the file do not matter.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {

@@ -22,8 +22,8 @@ func (e *TextError) Invalid() bool { return true }
 // Hint returns advice for the user.
 func (e *TextError) Hint() string { return "nothing was written; correct the file and try again" }
 
-// ShapeError reports that a value in a settings file has another type than the program that reads
-// the file expects.
+// ShapeError reports that a value in a settings file does not have the type that the program that
+// reads the file expects.
 type ShapeError struct {
 	At          string // path of the value in the file, such as hooks.Stop; empty for the whole file
 	Line        int
@@ -46,9 +46,9 @@ func (e *ShapeError) Hint() string { return "nothing was written; correct the fi
 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
-// unsafeChangeError reports that the planned content of a file is wrong: it cannot be parsed, lacks
-// an entry, or cannot be changed back. This is a bug in gaffer. It is detected before anything is
-// written.
+// unsafeChangeError reports that the new content that gaffer has planned for a file is wrong: it
+// cannot be parsed, lacks an entry, or could not be undone. This is a bug in gaffer. It is detected
+// before anything is written.
 type unsafeChangeError struct{ problem string }
 
 func (e *unsafeChangeError) Error() string { return "the change would spoil the file: " + e.problem }

@@ -24,8 +24,8 @@ type record struct {
 	Created bool     `json:"created,omitempty"`
 	Folders []string `json:"folders,omitempty"` // parent folders that gaffer has created, innermost first
 	Splices []Splice `json:"splices,omitempty"`
-	// Replaced holds the values of other programs that gaffer's entries have replaced. Its keys are
-	// the paths of these values in the file, joined with dots.
+	// Replaced holds the values that other programs had written and that gaffer's entries have
+	// replaced. Its keys are the paths of these values in the file, joined with dots.
 	Replaced map[string][]byte `json:"replaced,omitempty"`
 }
 
@@ -105,8 +105,8 @@ func (j journal) write(ctx context.Context, file string, records []record) error
 	})
 }
 
-// recordOf returns the record of the change whose result was data. It returns false if there is no
-// such record.
+// recordOf returns the record of the change that has given the file the content data. It returns
+// false if there is no such record.
 func recordOf(records []record, data []byte) (record, bool) {
 	sum := hashOf(data)
 	for _, r := range records {
@@ -117,8 +117,8 @@ func recordOf(records []record, data []byte) (record, bool) {
 	return record{}, false
 }
 
-// replacedBy returns the values of other programs that the latest change of a file has replaced, or
-// nil if it has replaced none.
+// replacedBy returns the values that other programs had written and that the latest change of a
+// file has replaced. It returns nil if the change has replaced none.
 func replacedBy(records []record) map[string][]byte {
 	if len(records) == 0 {
 		return nil

@@ -31,8 +31,8 @@ func (jsonWriter) inspect(old []byte, entries []Entry) (inspection, error) {
 type comparison struct {
 	missing []Entry // entries that the file lacks, or has with another value
 	present int     // number of entries that the file has with the right value
-	// kept names the entries that gaffer leaves out, because another program's value is already at
-	// their path. The names are values of [Entry.What].
+	// kept names the settings entries that gaffer does not write, because the file has a value of
+	// another program at their path. The names are values of [Entry.What].
 	kept []string
 }
 
@@ -168,7 +168,8 @@ func (t *jsonText) countOurs(entries []Entry) (n int) {
 	return n
 }
 
-// findOurs calls visit for every member or item inside v that is an entry of gaffer.
+// findOurs calls visit for every object member and every array item inside v that is an entry of
+// gaffer.
 func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPart)) {
 	for _, p := range parts(v) {
 		inner, ours := advance(v, entries, p)
@@ -180,9 +181,9 @@ func (t *jsonText) findOurs(v jsontree.Value, entries []Entry, visit func(jsonPa
 	}
 }
 
-// advance goes one level down in the document, from v to its member or item p. inner holds the
-// entries whose paths continue inside p. The paths in inner are relative to p. ours reports whether
-// p itself is an entry of gaffer.
+// advance goes one level down in the document, from v to p, which is a member of the object v or an
+// item of the array v. inner holds the entries whose paths continue inside p. The paths in inner
+// are relative to p. ours reports whether p itself is an entry of gaffer.
 func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, ours bool) {
 	var value any
 	is := func(e Entry) bool {

@@ -93,7 +93,8 @@ func (b *newValue) member(name string) *newValue {
 	return m
 }
 
-// replaceValue returns the splice that replaces v, a value in the file, by the value of an entry.
+// replaceValue returns the text edit that replaces v, a value in the file, by the value of the
+// entry e.
 func (t *jsonText) replaceValue(v jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
 	if err != nil {
@@ -104,9 +105,9 @@ func (t *jsonText) replaceValue(v jsontree.Value, e Entry) (Splice, error) {
 	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
-// appendParts returns the splices that add the members or items of b at the end of container, an
+// appendParts returns the text edits that add the members or items of b at the end of container, an
 // object or array. If the file has no JSON value yet, the Kind of container is jsontree.Missing,
-// and the splices add a whole document.
+// and the text edits add a whole document.
 func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if container.Kind() == jsontree.Missing {
 		return []Splice{insertion(len(t.src), t.document(b))}
@@ -117,9 +118,10 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	// after returns the offset at which to insert text after the last value or comma, which ends at
-	// the offset at. If each value has its own line, the text is inserted after the comments on
-	// that line, so that they stay next to the last value.
+	// The function after returns the offset at which new text is inserted. Its parameter is the
+	// offset at which the last value, or the comma after that value, ends. If each value has its
+	// own line, the text is inserted after the comments on that line, so that they stay next to the
+	// last value.
 	after := func(at int) int {
 		if l.lines {
 			return t.lineEnd(at)
@@ -134,9 +136,10 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	return []Splice{insertion(last, ","), insertion(after(last), l.between()+text)}
 }
 
-// lineEnd returns the end of the last comment on the line, if only comments follow after offset. A
-// caller that inserts text there does not separate a comment from the value before it. If there is
-// no comment, or if something else follows on the line, lineEnd returns offset.
+// lineEnd returns the offset at which text can be inserted without separating a comment from the
+// value before it. If only comments follow after offset on the line, this is the end of the last
+// comment. If there is no comment, or if something else follows on the line, it is the parameter
+// offset.
 func (t *jsonText) lineEnd(offset int) int {
 	end := offset
 	for i := offset; i < len(t.src); {
@@ -155,7 +158,7 @@ func (t *jsonText) lineEnd(offset int) int {
 	return end
 }
 
-// fillEmpty returns the splice that inserts text into an empty object or array.
+// fillEmpty returns the text edit that inserts text into an empty object or array.
 func (t *jsonText) fillEmpty(at jsontree.Value, l layout, text string) Splice {
 	place, _ := at.Position()
 	from, to := place.From+1, place.To-1
@@ -246,8 +249,8 @@ func (l layout) between() string {
 	return ""
 }
 
-// parts returns the items and members of b as JSON texts. Each text is one line, with one
-// exception: if l.lines is set, a member whose newValue has members takes several lines.
+// parts returns the items and members of b as JSON texts, each on one line. There is one exception:
+// if l.lines is set, a member of b that has members itself takes several lines.
 func (l layout) parts(b newValue) (list []string) {
 	for _, item := range b.items {
 		list = append(list, l.flat(item))
@@ -295,10 +298,10 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns the values of other programs that gaffer's entries have replaced. base is the
-// content of the file without gaffer's entries, and changed is the content with them. The result
-// maps the dotted path of each such entry to the replaced value as JSON text. For formats other
-// than JSON it is nil.
+// replacedIn returns the values that other programs had written and that gaffer's entries have
+// replaced. base is the content of the file without gaffer's entries, and changed is the content
+// with them. The result maps the dotted path of each such entry to the replaced value as JSON text.
+// For formats other than JSON, the result is nil.
 func replacedIn(f Format, base, changed []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil

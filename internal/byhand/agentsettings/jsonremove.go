@@ -22,8 +22,8 @@ type jsonRemover struct {
 	replaced map[string][]byte
 }
 
-// cut returns the splices that remove gaffer's entries from v. If v contains nothing else, empty is
-// true and the caller must remove v itself. For the root of the document, empty is always false.
+// cut returns the text edits that remove gaffer's entries from v. If v contains nothing else, empty
+// is true and the caller must remove v itself. For the root of the document, empty is always false.
 func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, empty bool) {
 	list := parts(v)
 	var dead []int
@@ -49,8 +49,8 @@ func (c jsonRemover) cut(v jsontree.Value, entries []Entry, path []string) (spli
 	return append(splices, c.remove(list, dead)...), false
 }
 
-// remove returns the splices that remove members or items of list, with their commas. dead holds
-// the indexes of these members or items in list.
+// remove returns the text edits that remove members or items of list, with their commas. The
+// parameter dead holds the indexes of these members or items in list.
 func (c jsonRemover) remove(list []jsonPart, dead []int) (splices []Splice) {
 	last := -1 // index of the last member or item that stays
 	for i := range list {

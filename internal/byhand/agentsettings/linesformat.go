@@ -58,8 +58,8 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
-// fixCommands returns all entries in rest. An entry of this format is a whole line, which a user
-// cannot extend.
+// fixCommands returns all entries in the result rest, the entries that the user has not extended.
+// In this format, an entry is a whole line, so a user cannot extend it.
 func (lineWriter) fixCommands(_ []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error) {
 	return nil, entries, nil, nil
 }

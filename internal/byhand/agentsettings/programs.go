@@ -61,11 +61,11 @@ const Server = "gaffer"
 // Timeouts of hooks in the settings of agent programs, in seconds. Each is longer than gaffer's own
 // time limit for the hook.
 const (
-	// hookTimeout is the timeout of all hooks except permission requests, and except the events
-	// Interrupt and SessionEnd of Codex.
+	// hookTimeout is the timeout of hooks. Other timeouts apply to permission requests, and to the
+	// events Interrupt and SessionEnd of Codex.
 	hookTimeout = 5
-	// askTimeout is added to [Integration.Answer] for the timeout of a permission request. In this
-	// additional time, gaffer stores the question and later withdraws it.
+	// The timeout of a hook for permission requests is [Integration.Answer] plus askTimeout. In
+	// this additional time, gaffer stores the question and later withdraws it.
 	askTimeout = 10
 	// codexLastTimeout is for the events Interrupt and SessionEnd of Codex. Codex shortens a longer
 	// timeout for them and prints a warning.
@@ -117,9 +117,10 @@ type server struct {
 // selects tools by name.
 var toolEvents = []string{"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"}
 
-// hooks returns an entry for each of a program's events, and two entries without a Value. The two
-// additional entries find gaffer's other hooks, so that they are removed: hooks for other events,
-// and hooks that are in one group with hooks of other programs.
+// hooks returns the settings entries for gaffer's hooks in a program. It returns an entry for each
+// event, and two entries without a Value, which only find outdated hooks of gaffer to remove. The
+// first of the two finds hooks for other events. The second finds hooks that are in one group with
+// hooks of other programs.
 func (w Integration) hooks(p Program, events []string) []Entry {
 	var entries []Entry
 	for _, event := range events {
@@ -292,9 +293,9 @@ func (w Integration) ProjectFiles(root string, programs []Program) (files []File
 	return files
 }
 
-// UserFiles returns the settings files of the programs that apply to all projects of the user.
-// claude and codex are the configuration folders that the user has chosen for these programs; empty
-// means the default folder in home.
+// UserFiles returns the programs' settings files for all projects of the user. claude and codex are
+// the configuration folders that the user has chosen for these programs; empty means the default
+// folder in home.
 func (w Integration) UserFiles(home, claude, codex string, programs []Program) (files []File) {
 	if slices.Contains(programs, Claude) {
 		folder, servers := filepath.Join(home, ".claude"), filepath.Join(home, ".claude.json")

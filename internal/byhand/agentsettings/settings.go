@@ -36,14 +36,14 @@ type Entry struct {
 	// Item says that Path leads to an array, and that the entry is an item of this array.
 	Item bool
 	// Value is the value to insert: for the format JSON any value that encoding/json can encode,
-	// for TOML a [Table], and for Lines a string.
+	// for the format TOML a [Table], and for the format Lines a string.
 	Value any
 	// IsOurs reports whether a decoded value is an entry that gaffer has written. It may be the
 	// entry of an older or newer version of gaffer.
 	IsOurs func(v any) bool
 	// FixCommand returns the right command for an entry of gaffer, given the entry's current
-	// command. If the user has extended such an entry, only its command is changed. If FixCommand
-	// is nil, an extended entry is replaced.
+	// command. If the user has extended the entry, for example with an argument, then only its
+	// command is changed. But if FixCommand is nil, an extended entry is replaced.
 	FixCommand func(command string) string
 	// Force says that the entry replaces an entry of another program at the same path. Without
 	// Force, the other program's entry stays.
@@ -70,7 +70,7 @@ func (e Entry) isExtended(got, want any) bool {
 	return false
 }
 
-// hasCommand reports whether an extended entry already has the right command.
+// hasCommand reports whether an entry that the user has extended already has the right command.
 func (e Entry) hasCommand(got any) bool {
 	line := got.(map[string]any)[commandMember].(string) // cannot panic: IsOurs has checked that the command is a string
 	return line == e.FixCommand(line)
@@ -83,11 +83,11 @@ type Change struct {
 	Base    []byte   // content of the file without gaffer's entries
 	New     []byte   // content of the file with all entries
 	Splices []Splice // edits that turn Base into New
-	// Kept names the entries that are left out, because another program's value is already at their
-	// path. The names are values of [Entry.What].
+	// Kept names the entries that gaffer leaves out, because the file has a value of another
+	// program at their path. The names are values of [Entry.What].
 	Kept []string
-	// Replaced holds the values of other programs that gaffer's entries replace. Its keys are paths
-	// joined with dots.
+	// Replaced holds the values that other programs had written and that gaffer's entries replace.
+	// Its keys are the paths of these values in the file, joined with dots.
 	Replaced map[string][]byte
 	// NonStandard says where a JSON file has its first comment or trailing comma, for example
 	// "line 3: a comment". It is empty if there is none.
@@ -102,9 +102,9 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	return plan(f, old, base, entries, nil)
 }
 
-// plan does the same as [Plan], for a file in which gaffer may already have replaced values of
-// other programs. replaced holds these values. plan restores them before it adds the entries.
-// Values that the new entries replace again are in Change.Replaced.
+// plan does the same as [Plan], for a file in which gaffer's entries may already have replaced
+// values of other programs. The parameter replaced holds these values. plan first restores them,
+// and then adds the entries. If the new entries replace a value again, it is in Change.Replaced.
 func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -148,8 +148,9 @@ func planFresh(f Format, w formatWriter, old, base []byte, entries []Entry, repl
 
 // planExtended returns the change for a file in which the user has extended entries of gaffer. It
 // corrects only the commands of these entries. It removes all other entries of gaffer and inserts
-// them again. If the user has extended no entry, or if the result would be incomplete, New of the
-// returned Change is nil. The result is incomplete if, for example, an extended entry occurs twice.
+// them again. In two cases, the field New of the returned Change is nil: if the user has extended
+// no entry, and if the result would be incomplete, for example because an extended entry occurs
+// twice.
 func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
 	extended, rest, fixes, err := w.fixCommands(old, entries)
 	if err != nil || len(extended) == 0 {
@@ -174,8 +175,9 @@ func planExtended(f Format, w formatWriter, old []byte, entries []Entry, replace
 	return Change{Base: apply(text, cuts), New: result, Splices: combine(cuts, adds)}, nil
 }
 
-// Strip returns old without gaffer's entries. replaced holds the values of other programs that
-// these entries have replaced. Its keys are paths joined with dots. Strip restores these values.
+// Strip returns the text old without gaffer's entries. The parameter replaced holds the values that
+// other programs had written and that these entries have replaced. Its keys are paths joined with
+// dots. Strip restores these values.
 func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([]byte, error) {
 	w, err := writerOf(f)
 	if err != nil {
@@ -198,21 +200,21 @@ type formatWriter interface {
 	check(text []byte) error
 	// inspect finds out which of the entries are in old, the content of the file.
 	inspect(old []byte, entries []Entry) (inspection, error)
-	// add returns the splices that insert the missing entries into old. The caller must first
+	// add returns the text edits that insert the missing entries into old. The caller must first
 	// remove gaffer's outdated entries from old.
 	add(old []byte, entries []Entry) ([]Splice, error)
-	// fixCommands separates the entries that the user has extended from the rest. The splices
-	// correct the commands of the extended entries.
+	// fixCommands separates the entries that the user has extended from the rest. The returned
+	// splices (text edits) correct the commands of the extended entries.
 	fixCommands(old []byte, entries []Entry) (extended, rest []Entry, splices []Splice, err error)
-	// remove returns the splices that remove gaffer's entries. They also restore the values of
+	// remove returns the text edits that remove gaffer's entries. They also restore the values of
 	// other programs that these entries had replaced.
 	remove(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }
 
 // inspection says which of gaffer's entries a file has.
 type inspection struct {
-	// complete means that the file has all entries with the right values, except those in kept, and
-	// no outdated entries of gaffer.
+	// complete means that the file has no outdated entries of gaffer, and that it has all entries
+	// with the right values. Entries in kept may be missing.
 	complete    bool
 	kept        []string // see Change.Kept
 	nonStandard string   // see Change.NonStandard

@@ -28,9 +28,9 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
-// combine returns the splices that turn the result of cuts into the result of adds. So they undo
-// cuts and perform adds. Both lists must apply to the same original text and must be ordered, and
-// no two splices may overlap.
+// combine returns the splices (text edits) that undo cuts and then perform adds: they turn the text
+// that cuts would produce into the text that adds would produce. Both lists must apply to the same
+// original text and must be ordered, and no two splices may overlap.
 func combine(cuts, adds []Splice) (splices []Splice) {
 	shift := 0 // offset after the cuts so far, minus the original offset
 	for len(cuts) > 0 || len(adds) > 0 {

@@ -182,7 +182,7 @@ func (t *tomlText) inlineAt(path []string) (tomlItem, bool) {
 	return tomlItem{}, false
 }
 
-// addMember returns the splice that adds a member to an inline table.
+// addMember returns the text edit that adds a member to an inline table.
 func (t *tomlText) addMember(in tomlItem, name string, table Table) Splice {
 	text := tomlKey(name) + " = { " + strings.Join(table.lines(), ", ") + " }"
 	if n := len(in.members); n > 0 {
@@ -214,8 +214,8 @@ func (tomlWriter) fixCommands(old []byte, entries []Entry) (extended, rest []Ent
 	return extended, rest, ordered(splices), nil
 }
 
-// find returns the item that sets the key at path. The item may be a member of an inline table.
-// find returns false if there is no such item.
+// find returns the item (a key with its value) that sets the key at path. The item may be a member
+// of an inline table. find returns false if there is no such item.
 func find(items []tomlItem, path []string) (tomlItem, bool) {
 	for _, item := range items {
 		n := len(item.path)
@@ -250,7 +250,7 @@ func (tomlWriter) remove(old []byte, entries []Entry, _ map[string][]byte) ([]Sp
 	return ordered(splices), nil
 }
 
-// remove returns the splices that remove everything at a path or below it.
+// remove returns the text edits that remove the value at a path, and all values below that path.
 func (t *tomlText) remove(path []string) (splices []Splice) {
 	if in, ok := t.inlineAt(path[:len(path)-1]); ok {
 		return t.removeMember(in, path[len(path)-1])
@@ -289,9 +289,9 @@ func (t *tomlText) nextLine(offset int) int {
 	return min(offset+1, len(t.src))
 }
 
-// removeMember returns the splices that remove all members with this name from an inline table.
+// removeMember returns the text edits that remove all members with this name from an inline table.
 func (t *tomlText) removeMember(in tomlItem, name string) (splices []Splice) {
-	kept := false // whether any member before m stays in the table
+	kept := false // whether a member before the current one stays in the table
 	for i, m := range in.members {
 		switch {
 		case m.path[0] != name:

@@ -8,12 +8,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is the stored state of one session of an agent, with the path of its file. If path is
-// empty, the Finder does not delete the file.
+// document is the stored state of one session of an agent, and the path of the file that holds it.
+// The method FindQuickly leaves the path empty, because it must not delete files.
 type document struct {
 	session hookevents.Session
 	path    string
-	claimed bool // one of the processes that were found has, or may have, this session
+	claimed bool // the session belongs, or may belong, to one of the processes that were found
 }
 
 func (l *Finder) documents() []*document {
@@ -25,11 +25,12 @@ func (l *Finder) documents() []*document {
 	return list
 }
 
-// sessionWithoutProcess returns the session of a program in the folder dir, if the session has not
-// ended and its process is unknown. The process is unknown, for example, if Codex's background
-// server ran the session's hooks. If there are several such sessions, or the only one was claimed
-// before, sessionWithoutProcess returns nil, because it cannot know which session is the right one.
-// In each case it marks these sessions as claimed, so that they do not count as additional agents.
+// sessionWithoutProcess looks for sessions of a program in the folder dir that have not ended and
+// whose process is unknown. The process is unknown, for example, if Codex's background server ran
+// the session's hooks. If there is exactly one such session, sessionWithoutProcess returns it. It
+// returns nil if there are several, because it cannot know which one is right, and nil if an
+// earlier call has already marked the session as claimed. It marks all sessions that it finds as
+// claimed, so that the method unclaimed does not list them as additional agents.
 func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Session {
 	var all []*document
 	claimed := false
@@ -46,10 +47,11 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 	return &all[0].session
 }
 
-// unclaimed returns a candidate for each session to which no process was matched, for example
-// because the agent has no terminal. It leaves out sessions that have ended, and sessions of agents
-// that gaffer runs. Of several sessions of one process, only the one with the latest event counts.
-// unclaimed also deletes the documents that are no longer needed.
+// unclaimed returns a candidate, which is a possible agent, for each session to which no process
+// was matched, for example because the agent has no terminal. It leaves out sessions that have
+// ended, and sessions of agents that gaffer runs. If one process has several sessions, unclaimed
+// uses only the one with the latest event. It also deletes the files of sessions that are no longer
+// needed, except when it runs for FindQuickly.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}
@@ -81,7 +83,8 @@ func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	return list
 }
 
-// isOld reports whether the document of a session is no longer needed.
+// isOld reports whether the stored state of a session is no longer needed. The parameter alive says
+// whether the session's process is running.
 func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*candidate) bool {
 	age := l.now().Sub(s.At)
 	switch alive {

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Evidence is all information that was found about one agent at one moment.
+// Evidence is all information that gaffer has found about one agent at one moment.
 type Evidence struct {
 	Program string
 	Process host.Process

@@ -29,8 +29,8 @@ type Finder struct {
 	environments map[identity]startEnvironment
 	rollouts     map[string]cachedRollout // parsed logs of Codex threads, by path
 	seen         map[string]Agent         // agents that the last Find or FindQuickly returned, by id
-	// unansweredAt holds when a tmux server has last failed to answer a query. The keys are the
-	// paths of the servers' sockets.
+	// unansweredAt holds, for each tmux server that has failed to answer a query, the time of the
+	// last failure. The keys are the paths of the servers' sockets.
 	unansweredAt map[string]time.Time
 }
 
@@ -50,8 +50,8 @@ type startEnvironment struct {
 	pane    string
 }
 
-// cachedRollout is a parsed rollout, which is Codex's log of a thread. size and changed are the
-// size and the modification time that the file had when it was parsed.
+// cachedRollout is a parsed rollout, which is Codex's log of a thread. The fields size and changed
+// are the size and the modification time that the log file had when it was parsed.
 type cachedRollout struct {
 	size    int64
 	changed time.Time
@@ -59,8 +59,9 @@ type cachedRollout struct {
 	read    time.Time // time of the last use
 }
 
-// NewFinder returns a Finder for the user whose home folder is home. It reads session documents,
-// which gaffer's hooks write below gaffer's state folder.
+// NewFinder returns a Finder for the user whose home folder is home. The Finder reads the state of
+// the agents' sessions from files that gaffer's hooks write. The parameter state is gaffer's state
+// folder, which contains these files.
 func NewFinder(state, home string, now func() time.Time) *Finder {
 	return &Finder{
 		folder: hookevents.NewFolder(state), home: home, now: now,
@@ -69,18 +70,18 @@ func NewFinder(state, home string, now func() time.Time) *Finder {
 }
 
 const (
-	// forgetDead is how long the document of a session is kept after the last event, if the process
-	// of the session has ended.
+	// forgetDead applies to a session whose process has ended. It is how long the session's state
+	// file is kept after the session's last event.
 	forgetDead = time.Hour
-	// forgetUnknown is how long the document of a session is kept after the last event, if the
-	// process of the session is unknown.
+	// forgetUnknown applies to a session whose process is unknown. It is how long the session's
+	// state file is kept after the session's last event.
 	forgetUnknown = 24 * time.Hour
 	// skipUnansweredFor is how long a tmux server is not queried after it has failed to answer.
 	skipUnansweredFor = time.Minute
 )
 
 // Find returns the running agents, sorted by name. It leaves out the agents that gaffer runs
-// itself. It also deletes documents of sessions that are no longer needed.
+// itself. It also deletes the state files of sessions if they are no longer needed.
 func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,8 +91,8 @@ func (l *Finder) Find(ctx context.Context) ([]Agent, error) {
 }
 
 // FindQuickly does the same as Find, but fast enough for a status line. It starts no process and
-// deletes no document. It queries no tmux server, so it misses a status that only the title or the
-// text of a pane shows.
+// deletes no file. It queries no tmux server, so it misses a status that only the title or the text
+// of a tmux pane shows.
 func (l *Finder) FindQuickly(ctx context.Context) []Agent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,10 +139,11 @@ type candidate struct {
 	terminal    uint64
 }
 
-// gather returns a candidate for each agent process, and for each session that belongs to none of
-// these processes. For each process it uses the session with the latest hook event. It skips agents
-// that gaffer runs. It also skips processes with another HOME, such as agents of a test, because
-// they do not belong to this user's setup.
+// gather returns a candidate, which is a possible agent, for each process of an agent program. It
+// also returns one for each session that belongs to none of these processes. If a process has
+// several sessions, gather uses the one with the latest hook event. It skips agents that gaffer
+// runs. It also skips processes with another HOME, such as agents of a test, because they do not
+// belong to this user's setup.
 func (l *Finder) gather(docs []*document) []*candidate {
 	var list []*candidate
 	known := map[identity]startEnvironment{}
@@ -159,9 +161,9 @@ func (l *Finder) gather(docs []*document) []*candidate {
 	return append(list, l.unclaimed(docs, list)...)
 }
 
-// environmentOf returns the variables of a process's environment that gaffer needs. sure is false
-// if the process has none of these variables. Then they must be read again later, because the
-// environment of a process that has just started may not be visible yet.
+// environmentOf returns the variables of a process's environment that gaffer needs. The result sure
+// is false if the process has none of these variables. The caller must then read them again later,
+// because the environment of a process that has just started may not be visible yet.
 func (l *Finder) environmentOf(id identity) (f startEnvironment, sure bool) {
 	if f, ok := l.environments[id]; ok {
 		return f, true
@@ -193,7 +195,8 @@ func socketOf(variable string) string {
 	return socket
 }
 
-// agent collects all evidence about a process that it can get without starting another program.
+// agent returns a candidate for an agent process, with all the evidence about the process that can
+// be collected without starting another program.
 func (l *Finder) agent(p agentproc.Process, f startEnvironment, docs []*document) *candidate {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
@@ -247,9 +250,9 @@ func readSessionFile(config string, pid int) *SessionFile {
 }
 
 // rollout returns the state of a Codex thread according to its rollout, which is Codex's log of the
-// thread. It uses the rollout that the process has open, or else the one that the hooks have named.
-// It returns nil if it cannot read a rollout. While the result is cached, it reads the file again
-// only if the file has changed.
+// thread. It reads the log file that the process has open. If there is none, it reads the log file
+// that the hooks have named. It returns nil if it cannot read a log. rollout caches the result, and
+// reads the file again only if the file has changed.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
@@ -284,9 +287,9 @@ func (l *Finder) dropUnusedRollouts() {
 	}
 }
 
-// readTitles adds the titles of tmux panes to the candidates. It queries only the tmux servers of
-// agents whose status may depend on a title, and each server only once. It finds an agent's pane by
-// the agent's terminal.
+// readTitles adds the titles of tmux panes to the candidates, which are possible agents. It queries
+// only the tmux servers of agents whose status may depend on a title, and each server only once. An
+// agent's pane is the one with the same terminal device as the agent's process.
 func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
@@ -323,8 +326,8 @@ func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[ui
 	return by
 }
 
-// readScreen adds the text of an agent's pane to the evidence, if no other source shows the agent's
-// status. It does nothing if readTitles has found no pane of the agent.
+// readScreen adds the text of an agent's tmux pane to the evidence, if nothing else shows the
+// agent's status. It does nothing if readTitles has found no pane of the agent.
 func (l *Finder) readScreen(ctx context.Context, f *candidate, now time.Time) {
 	e := &f.evidence
 	if f.environment.socket == "" || e.Title == nil || e.Stopped || e.knownWithoutScreen(now) {

@@ -9,7 +9,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// sourceStatus is an agent's status according to one source.
+// sourceStatus is an agent's status according to one source, such as the hooks or the title of the
+// agent's tmux pane.
 type sourceStatus struct {
 	status   hookevents.Status
 	source   Source
@@ -18,12 +19,16 @@ type sourceStatus struct {
 	err      string
 }
 
-// Judge returns the state of an agent. The first source that has a status counts. The sources are
-// ordered by reliability, not by the time of their information. A source that is certainly out of
-// date is skipped: it is about another process, or another source contradicts it.
+// Judge returns the state of an agent. It asks several sources for the status, for example the
+// hooks and the title of the agent's tmux pane, and uses the first source that knows the status.
+// The most reliable source comes first, even if another source has newer information. Judge skips a
+// source that is certainly out of date: one that is about another process, or that another source
+// contradicts.
 //
-// Judge returns false if the agent is gone: its process has ended, or nothing shows whether the
-// process is alive, and the session has ended or has had no event for an hour.
+// Judge returns false if the agent is gone. That is so in two cases:
+//   - The agent's process has ended.
+//   - It is unknown whether the process is alive, and the session has ended or has had no event for
+//     an hour.
 func Judge(e Evidence, now time.Time) (Agent, bool) {
 	if e.Alive == host.Dead || e.Alive == host.Unknown && !isRecent(e.Hook, now) {
 		return Agent{}, false
@@ -43,8 +48,9 @@ func isRecent(s *hookevents.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < forgetAfter
 }
 
-// judge returns the status from the most reliable source that has a status. If no source has one, it
-// returns idle with the source FromProcess.
+// judge asks the sources for the agent's status, the most reliable source first, and returns the
+// first status that it gets. If no source knows the status, judge returns idle with the source
+// FromProcess, because only the process is known.
 func (e Evidence) judge(now time.Time) sourceStatus {
 	for _, ask := range e.sources() {
 		if w, ok := ask(now); ok {
@@ -64,8 +70,8 @@ func (e Evidence) sources() []func(time.Time) (sourceStatus, bool) {
 	return []func(time.Time) (sourceStatus, bool){e.fromTitle, e.fromHook, e.fromScreen}
 }
 
-// knownWithoutScreen reports whether the agent's status is known from sources other than the
-// screen.
+// knownWithoutScreen reports whether the agent's status is known from sources other than the text
+// in the agent's tmux pane.
 func (e Evidence) knownWithoutScreen(now time.Time) bool {
 	e.Screen = ""
 	return e.judge(now).source != FromProcess
@@ -101,8 +107,8 @@ func (e Evidence) fromFile(time.Time) (sourceStatus, bool) {
 	return w, true
 }
 
-// hookError returns the error with which the last turn ended according to the hooks, or "" if it
-// ended without one.
+// hookError returns the error with which the agent's last turn ended according to the hooks. It
+// returns "" if the turn ended without an error, or if the hooks do not show that it has ended.
 func (e Evidence) hookError() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Idle || e.otherSession() {
 		return ""
@@ -110,7 +116,8 @@ func (e Evidence) hookError() string {
 	return e.Hook.Error
 }
 
-// hookFor returns what the agent waits for according to the hooks, or "" if it does not wait.
+// hookFor returns what the agent waits for according to the hooks. It returns "" if the agent does
+// not wait according to them.
 func (e Evidence) hookFor() string {
 	if e.Hook == nil || e.Hook.Status != hookevents.Waiting || e.otherSession() {
 		return ""
@@ -124,13 +131,15 @@ func (e Evidence) otherSession() bool {
 	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
 }
 
-// titleDelay is how long after a hook event the title may still show the earlier status.
+// titleDelay is how long after a hook event the title of the agent's tmux pane may still show the
+// earlier status.
 const titleDelay = 3 * time.Second
 
 // fromHook returns the status according to the hooks. The hooks miss some events: for example,
-// pressing Esc triggers no hook. So if the last event is older than titleDelay, fromHook compares
-// the status running or waiting with Claude's title. If the title contradicts the status, fromHook
-// returns the status that the title shows.
+// pressing Esc in Claude triggers no hook. So fromHook compares Claude's status with the title of
+// Claude's tmux pane, if the status is running or waiting and the last event is older than
+// titleDelay. If the title contradicts the status, fromHook returns the status that the title
+// shows.
 func (e Evidence) fromHook(now time.Time) (sourceStatus, bool) {
 	s := e.Hook
 	if s == nil || s.Ended {
@@ -176,8 +185,8 @@ func (e Evidence) fromClaudeTitle(time.Time) (sourceStatus, bool) {
 }
 
 // fromRollout returns the status according to Codex's log of the thread. The log never shows that
-// Codex waits for the user. So if a hook has reported waiting since the current turn began,
-// fromRollout returns the status according to the hooks.
+// Codex waits for the user. So if a hook has reported since the start of Codex's current turn that
+// Codex waits, fromRollout returns the status according to the hooks.
 func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
@@ -189,7 +198,8 @@ func (e Evidence) fromRollout(now time.Time) (sourceStatus, bool) {
 	return sourceStatus{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
 }
 
-// agent returns the Agent with the status w. The values of its other fields come from the evidence.
+// agent returns an Agent with the status in w. The values of the other fields come from the
+// evidence.
 func (e Evidence) agent(w sourceStatus) Agent {
 	s := Agent{
 		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,

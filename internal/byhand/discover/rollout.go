@@ -14,15 +14,17 @@ import (
 )
 
 const (
-	// firstTail is how many bytes at the end of the file are read first. They usually contain the
-	// start or the end of the last turn. If they contain neither, maxTail bytes are read.
+	// firstTail is how many bytes at the end of Codex's log are read first. They usually contain
+	// the line that starts or the line that ends Codex's last turn. If they contain neither,
+	// maxTail bytes are read.
 	firstTail = 64 << 10
 	maxTail   = 1 << 20
 	maxRow    = 256 << 10 // maximum length of a line, in bytes; longer lines are skipped
 )
 
 // readRollout reads the state of a Codex thread from the end of its rollout, which is Codex's log
-// of the thread. If path is not a regular file, it returns nil without an error.
+// of the thread. The parameter path is the path of the log. If it is not a regular file,
+// readRollout returns nil without an error.
 func readRollout(path string) (*Rollout, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -48,8 +50,8 @@ func readRollout(path string) (*Rollout, error) {
 	return r, nil
 }
 
-// threadOf returns the id of the thread, which is the last part of a rollout's file name, or "" if
-// the name has no id.
+// threadOf returns the id of a Codex thread, which is the last part of the name of the thread's log
+// file. It returns "" if the name does not contain an id.
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
@@ -59,9 +61,11 @@ func threadOf(path string) string {
 	return name[len(name)-length:]
 }
 
-// parseRollout reads the lines backwards until it has found the status and the number of tokens.
-// The status is in the last line that starts or ends a turn. The number of tokens comes before the
-// line that ends a turn. parseRollout ignores an incomplete line at the beginning.
+// parseRollout parses the last part of Codex's log of a thread. It reads the lines backwards until
+// it has found the status and the number of tokens. The status is in the last line that starts or
+// ends a turn of Codex. The number of tokens is in an earlier line than the end of the turn, so
+// parseRollout may have to read on after it has found the status. It ignores an incomplete line at
+// the beginning of the parameter tail.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
 	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/byhand/hookevents"
 )
 
-// setupScreens lists texts that programs show before they can be used, and what the user must do
-// about each text. While a program shows one of these texts, it runs no hook and sets no title.
+// setupScreens lists texts that agent programs show before they can be used, and what the user must
+// do about each text. While a program shows one of these texts, it runs no hook and sets no title.
 var setupScreens = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},
@@ -22,12 +22,12 @@ var setupScreens = []struct{ text, what string }{
 	{"How would you like to authenticate", "log in"},
 }
 
-// promptTexts lists texts that are in the last lines of the screen while a program asks the user to
-// decide.
+// promptTexts lists texts that are in the last lines of an agent's tmux pane while the agent
+// program asks the user to decide something.
 var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
-// fromScreen derives the status from the text in the pane. It is the least reliable source, because
-// the texts may change with each version of the programs.
+// fromScreen derives the agent's status from the text in the agent's tmux pane. This source of the
+// status is the least reliable one, because each version of an agent program may change its texts.
 func (e Evidence) fromScreen(time.Time) (sourceStatus, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return sourceStatus{}, false

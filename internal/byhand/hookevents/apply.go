@@ -12,8 +12,8 @@ import (
 type Action struct {
 	Kind ActionKind
 	// Text depends on Kind. For NotifyLoop and AskUser it is a message for the user. For
-	// NotifyContext it says what has started the compaction: auto or manual. For Withdraw it is the
-	// id of the question.
+	// NotifyContext it says what has started the compaction of the agent's context: auto or manual.
+	// For Withdraw it is the id of gaffer's question to the user.
 	Text string
 }
 
@@ -26,7 +26,7 @@ const (
 	NotifyLoop                           // notify the user that the agent repeats the same action
 	NotifyContext                        // notify the user that the agent's context is about to be compacted
 	AskUser                              // ask the user, because the agent cannot continue without a decision
-	Withdraw                             // withdraw a question whose answer is no longer needed; Text is its id
+	Withdraw                             // withdraw gaffer's question to the user, whose answer is no longer needed; Text is its id
 )
 
 // handlers maps the name of an event to its handler. Events without a handler are ignored. An
@@ -49,11 +49,11 @@ var handlers = map[string]func(*Session, Event, time.Time) []Action{
 	"SessionEnd":  sessionEnded,
 }
 
-// Apply applies an event to a session. It returns the new session and the actions that follow. For
-// the first event of a session, s is the zero Session. Apply ignores an event that has no handler
-// or names no session. It also ignores agent-turn-complete as the first event, because Codex sends
-// it even for internal threads, whose start it does not report. If the result is the zero Session,
-// the caller must not store it.
+// Apply applies an event to a session. It returns the new session, and the actions that the caller
+// must perform because of the event. For the first event of a session, the parameter s is the zero
+// Session. Apply ignores an event that has no handler or names no session. It also ignores
+// agent-turn-complete if that is the first event, because Codex sends it even for internal threads,
+// whose start it does not report. If the result is the zero Session, the caller must not store it.
 func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	handle := handlers[e.Name]
 	if handle == nil || e.Session == "" || !s.known() && e.Name == "agent-turn-complete" {
@@ -79,10 +79,12 @@ func Apply(s Session, e Event, now time.Time) (Session, []Action) {
 	return s, actions
 }
 
-// sessionStarted handles the start of a session, or its continuation after a resume or a
-// compaction. The session becomes idle, with two exceptions. An automatic compaction happens in the
-// middle of a turn, so it does not change the status. Codex reports the start only with the first
-// prompt or after it, so a running session of Codex stays running, unless it was resumed.
+// sessionStarted handles the start of a session, or its continuation after a resume or after a
+// compaction of the agent's context. The session becomes idle, except in two cases:
+//   - The event follows an automatic compaction. Such a compaction happens in the middle of a turn,
+//     so the status does not change.
+//   - The program is Codex, the session is already running, and the event does not follow a resume.
+//     Codex reports the start only with the first prompt or after it, so the session stays running.
 func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	switch {
 	case e.Kind == "compact":
@@ -95,8 +97,8 @@ func sessionStarted(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-// setIdle sets the status to idle. It removes all pending decisions, and marks a running compaction
-// as ended.
+// setIdle sets the status to idle. It removes all decisions for which the session waits, and marks
+// a running compaction of the context as ended.
 func (s *Session) setIdle(now time.Time) {
 	s.Asked, s.Compacting = nil, ""
 	s.setStatus(Idle, now)
@@ -109,9 +111,9 @@ func promptSubmitted(s *Session, _ Event, now time.Time) []Action {
 	return nil
 }
 
-// toolStarted handles the start of a tool call. It also removes earlier permission requests of the
-// same agent from the pending decisions. They are considered refused, because the agent continues
-// with another call.
+// toolStarted handles the start of a tool call. It also removes the same agent's earlier permission
+// requests from the decisions for which the session waits. These requests are considered refused,
+// because the agent continues with another call.
 func toolStarted(s *Session, e Event, now time.Time) []Action {
 	s.removeAsked(func(a PendingDecision) bool { return a.Agent == e.Agent })
 	s.Doing = describeCall(e.Tool, e.Doing)
@@ -145,8 +147,8 @@ func (s *Session) waitFor(a PendingDecision, now time.Time) {
 
 func toolSucceeded(s *Session, e Event, now time.Time) []Action { return s.toolEnded(e, false, now) }
 
-// toolFailed handles a failed tool call. If the user has interrupted the agent, the turn has also
-// ended, so the session becomes idle.
+// toolFailed handles a failed tool call. If the call failed because the user has interrupted the
+// agent, the agent's turn has also ended, so the session becomes idle.
 func toolFailed(s *Session, e Event, now time.Time) []Action {
 	actions := s.toolEnded(e, !e.Interrupt, now)
 	if e.Interrupt {
@@ -162,10 +164,11 @@ func (s *Session) toolEnded(e Event, failed bool, now time.Time) []Action {
 	return append([]Action{{Kind: RecordWrittenFiles}}, s.countRepeats(e, failed)...)
 }
 
-// notificationShown handles a notification that the program shows to the user. If the program asks
-// for a decision, the session waits, unless a decision is already pending. Claude's idle_prompt
-// makes the session idle, unless subagents are still running. Claude reports a notification late.
-// So if the user has just pressed Esc, the session may be shown as waiting until the next event.
+// notificationShown handles a notification that an agent program shows to the user. If the program
+// asks for a decision and no other decision is pending, the status becomes waiting. If the
+// notification is Claude's idle_prompt and no subagents are running, the status becomes idle.
+// Claude reports a notification late. So if the user has pressed Esc in the meantime, gaffer may
+// show the session as waiting until the next event.
 func notificationShown(s *Session, e Event, now time.Time) []Action {
 	switch e.Kind {
 	case "permission_prompt", "ToolPermission", "elicitation_dialog", "agent_needs_input", "worker_permission_prompt":
@@ -206,9 +209,9 @@ func compactionStarted(s *Session, e Event, now time.Time) []Action {
 	return []Action{{Kind: NotifyContext, Text: s.Compacting}}
 }
 
-// compactionEnded handles the end of a compaction. If the user requested the compaction, the
-// session becomes idle. An automatic compaction happens in the middle of a turn, so the status
-// stays the same.
+// compactionEnded handles the end of a compaction of the agent's context. If the user requested the
+// compaction, the session becomes idle. An automatic compaction happens in the middle of a turn, so
+// the status stays the same.
 func compactionEnded(s *Session, e Event, now time.Time) []Action {
 	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
@@ -229,7 +232,7 @@ func turnEnded(s *Session, e Event, now time.Time) []Action {
 	return nil
 }
 
-// turnFailed handles a turn that ended with an error of the model or its API.
+// turnFailed handles a turn of the agent that ended with an error of the language model or its API.
 func turnFailed(s *Session, e Event, now time.Time) []Action {
 	s.setIdle(now)
 	s.Error, s.Helpers = cmp.Or(e.Error, "unknown error"), 0

@@ -33,9 +33,9 @@ type Call struct {
 	Actions []Action // actions that the caller must perform
 }
 
-// HandleCall reads the event of a call, and applies it to the stored session. It ignores an event
-// that names no session. HandleCall never returns nil. Even if it cannot store the session, the
-// result may contain actions, which the caller must perform.
+// HandleCall reads the event of one call of a hook, and applies it to the stored session. It
+// ignores an event that names no session. HandleCall never returns nil. Even if it cannot store the
+// session, the result may contain actions, which the caller must perform.
 //
 // The event is on stdin, with one exception: Codex passes it to its notify program as the last
 // argument.
@@ -75,7 +75,8 @@ func HandleCall(ctx context.Context, environment Environment, program string, ar
 }
 
 // Caller returns the process of the agent that started this process, directly or indirectly. The
-// agent must be one of the given program. If Caller does not find it, it returns the zero value.
+// parameter program names the agent program, such as codex. If no ancestor of this process runs
+// that program, Caller returns the zero value.
 func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {

@@ -72,8 +72,9 @@ func firstString(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// countWorking returns the number of background tasks except shell commands and monitors. A shell
-// command, such as a server that the agent has started, does not mean that the agent is working.
+// countWorking returns the number of an agent's background tasks except shell commands and
+// monitors. A shell command, such as a server that the agent has started, does not mean that the
+// agent is working.
 func countWorking(tasks jsontree.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
@@ -106,7 +107,7 @@ func textOf(v jsontree.Value) string {
 			text = append(text, ' ')
 		}
 		if text = append(text, item.Text()...); len(text) > 4*maxLine {
-			break // the remaining items are not shown
+			break // the text is long enough, so the remaining items of the array are left out
 		}
 	}
 	return string(text)

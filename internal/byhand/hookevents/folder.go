@@ -25,10 +25,10 @@ const (
 	maxDocs  = 1000
 )
 
-// Update applies change to the document of a session. If there is no valid document, change gets
-// the zero Session. If change returns a session without a status, nothing is stored. If this
-// process dies, the file has either the old or the new content. The file is not synced to disk:
-// after a power failure it is not needed, because the processes that the documents describe have
+// Update applies the function change to the stored state of a session. If there is no valid file
+// for the session, change gets the zero Session. If change returns a session without a status,
+// nothing is stored. If this process dies, the file has either the old or the new content. The file
+// is not synced to disk: after a power failure it is not needed, because the agents' processes have
 // ended too.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
 	unlock, err := f.lock(ctx)
@@ -48,9 +48,9 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	return s, replace(path, f.path+"/.new", data)
 }
 
-// lock takes the lock for all documents. A process holds the lock only while it reads and then
-// writes or deletes one small file. If ctx can be cancelled, lock polls, so that it can return when
-// ctx ends. Otherwise it blocks in the kernel.
+// lock takes the one lock for the files of all sessions. A process holds the lock only while it
+// reads and then writes or deletes one small file. If ctx can be cancelled, lock polls, so that it
+// can return when ctx ends. Otherwise it blocks in the kernel.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -88,7 +88,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // pathOf returns the path of a session's document. If the session's id is not valid in a file name,
-// the file name contains the id's fingerprint.
+// the file name contains a hash of the id instead.
 func (f Folder) pathOf(program, session string) string {
 	name := session
 	if !IsFileNameSafe(name) {
@@ -103,10 +103,11 @@ func (f Folder) Load(program, session string) Session {
 	return s
 }
 
-// readDoc reads the document of a session. If session is empty, it accepts the document of any
-// session. If there is no usable document, it returns the zero Session. Then spoilt says whether
-// the file is invalid, too large, not a regular file, or the document of another session. If the
-// file is missing or cannot be read, spoilt is false.
+// readDoc reads the document of a session, which is the file with its state. If the parameter
+// session is empty, it accepts the document of any session. If there is no usable document, it
+// returns the zero Session. The result spoilt is then true if the file is invalid, too large, not a
+// regular file, or the document of another session. It is false if the file is missing or cannot be
+// read.
 func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmallFile(path, maxDoc)
 	if err != nil {
@@ -122,8 +123,8 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	return Session{}, true
 }
 
-// All returns all documents and their paths. It deletes invalid documents, and old files with the
-// usage of Claude Code's sessions.
+// All returns the documents of all sessions and the paths of their files. It deletes invalid
+// documents. It also deletes old files in which the usage of Claude Code's sessions is stored.
 func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	list, paths, useless := f.read()
 	for _, name := range useless {
@@ -148,9 +149,9 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns all documents with their paths. useless holds the names of the invalid documents,
-// which the caller may delete. It also holds the names of all files with the usage of sessions,
-// which the caller may delete if they are old.
+// read returns the documents of all sessions with their paths. The result useless holds the names
+// of files that the caller may delete: the invalid documents, and all files with the usage of
+// sessions. The caller may delete a usage file only if it is old.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
@@ -179,8 +180,8 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	return list, paths, useless
 }
 
-// Remove deletes the document of a session, unless the session has had another event since s was
-// read.
+// Remove deletes the document of a session. If the session has had another event since s was read,
+// Remove keeps the document.
 func (f Folder) Remove(s Session, path string) {
 	f.remove(path, func() bool {
 		now, _ := readDoc(path, s.Program, s.Session)
@@ -188,8 +189,8 @@ func (f Folder) Remove(s Session, path string) {
 	})
 }
 
-// remove deletes a document if isRight returns true. It holds the lock while it calls isRight and
-// deletes the file.
+// remove deletes a document if the function isRight returns true. It holds the lock of the folder
+// while it calls isRight and deletes the file.
 func (f Folder) remove(path string, isRight func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -28,7 +28,8 @@ func ReadEvent(in io.Reader) (jsontree.Value, error) {
 	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
-// readObject reads up to the bracket that closes the first bracket, or to the end of the input.
+// readObject reads a JSON object or array: it stops at the bracket that closes the first bracket,
+// or at the end of the input.
 func readObject(in io.Reader) ([]byte, error) {
 	data := make([]byte, 0, 8<<10)
 	var end brackets
@@ -52,15 +53,15 @@ func readObject(in io.Reader) ([]byte, error) {
 	}
 }
 
-// brackets finds the end of an object or array in text that arrives in pieces.
+// brackets finds the end of a JSON object or array in text that arrives in pieces.
 type brackets struct {
 	open           []byte // stack of the closing brackets that are still expected
 	quoted, escape bool
 }
 
-// find searches the next piece of the text for the end of the object or array. It returns the index
-// after that end, or -1 if the end is not in this piece. If the text is invalid, it returns the
-// index after the first invalid byte.
+// find searches the next piece of the text for the end of the JSON object or array. It returns the
+// index of the byte after the closing bracket, or -1 if that bracket is not in this piece. If the
+// text is invalid, it returns the index after the first invalid byte.
 func (b *brackets) find(text []byte) int {
 	for i, c := range text {
 		switch n := len(b.open); {

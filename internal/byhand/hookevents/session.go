@@ -18,8 +18,8 @@ const (
 	Waiting Status = "waiting" // the agent waits for the user
 )
 
-// Session is the state of one session of an agent program, according to its hooks. It
-// is stored as a document.
+// Session is the state of one session of an agent program, according to its hooks. It is stored in
+// a file of its own, which is called the session's document.
 type Session struct {
 	Program    string       `json:"program"`
 	Session    string       `json:"session"`
@@ -37,12 +37,12 @@ type Session struct {
 	Ended  bool      `json:"ended,omitempty"`
 
 	Asked   []PendingDecision `json:"asked,omitempty"`   // decisions that the agent waits for the user to make
-	Helpers int               `json:"helpers,omitempty"` // number of subagents that are still running after the end of the turn
-	// Compacting says why a compaction of the context is running: manual (the user has requested
-	// it) or auto (the context is full). It is empty if none is running.
+	Helpers int               `json:"helpers,omitempty"` // number of subagents that are still running after the end of the main agent's turn
+	// Compacting says why a compaction of the agent's context is running: manual (the user has
+	// requested it) or auto (the context is full). It is empty if no compaction is running.
 	Compacting string         `json:"compacting,omitempty"`
 	Repeats    []RepeatedCall `json:"trails,omitempty"`
-	Doing      string         `json:"doing,omitempty"` // the last tool call of the turn; after the turn, the agent's last message
+	Doing      string         `json:"doing,omitempty"` // last tool call of the agent's current turn; after the turn, the agent's last message
 	Loop       string         `json:"loop,omitempty"`  // the repeated action, in words for the user; empty if there is no loop
 }
 
@@ -55,9 +55,9 @@ type PendingDecision struct {
 	Question string `json:"question,omitempty"`
 }
 
-// Link finds the latest pending decision whose question id is oldID, and sets its question id to
-// newID. If oldID is empty, it finds a decision for which gaffer has not asked a question. If newID
-// is empty, the decision no longer has a question.
+// Link finds the latest pending decision about which gaffer has asked the question with the id
+// oldID, and replaces this id with newID. If oldID is empty, it finds the latest decision about
+// which gaffer has asked no question. If newID is empty, the decision no longer has a question.
 func (s Session) Link(oldID, newID string) Session {
 	s.Asked = slices.Clone(s.Asked)
 	for i := range slices.Backward(s.Asked) {
@@ -69,7 +69,7 @@ func (s Session) Link(oldID, newID string) Session {
 	return s
 }
 
-// open returns the ids of gaffer's questions about pending decisions.
+// open returns the ids of gaffer's questions to the user about decisions that are still pending.
 func (s Session) open() (ids []string) {
 	for _, a := range s.Asked {
 		if a.Question != "" {
@@ -98,7 +98,8 @@ func (s Session) WaitsFor() string {
 	return describeCall(a.Tool, a.What)
 }
 
-// describeCall returns a tool call on one line, such as "Bash: make". tool and what may be empty.
+// describeCall returns a tool call on one line, such as "Bash: make". Each of the parameters tool
+// and what may be empty.
 func describeCall(tool, what string) string {
 	if tool == "" || what == "" {
 		return tool + what

@@ -53,8 +53,9 @@ func ReadSmallFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// replace atomically replaces a file's content by data. It writes to temp, in the
-// same folder, and renames it. No other process may use temp at the same time.
+// replace atomically replaces the content of the file path with data. It writes data to the file
+// temp, which must be in the same folder, and renames that file to path. No other process may use
+// temp at the same time.
 func replace(path, temp string, data []byte) error {
 	fd, err := open(temp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
 	if err != nil {

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// defaultWait and maxWait are the default and the longest time to wait for the user's answer.
+	// defaultWait and maxWait are the default and the longest time to wait for the user's answer to
+	// a question.
 	defaultWait = 30 * time.Minute
 	maxWait     = 24 * time.Hour
-	// pollInterval is how often gaffer checks for the answer. progressInterval is how often it
-	// sends a progress notification to the client.
+	// pollInterval is how often gaffer checks whether the user has answered a question.
+	// progressInterval is how often it sends a progress notification to the MCP client while it
+	// waits.
 	pollInterval     = 500 * time.Millisecond
 	progressInterval = 5 * time.Second
 	// askTimeout and withdrawTimeout are the time limits for asking and for withdrawing a question.
@@ -63,7 +65,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 		within = defaultWait
 	}
 	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
-	// The call ends early if the client disconnects or cancels the call, or if the server is
+	// The tool call ends early if the client disconnects or cancels the call, or if the server is
 	// stopped.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,9 +80,10 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker returns the name under which the user sees and answers the question. For the agent of a
-// task, it is RUN/TASK. Otherwise it is the name of the agent that uses this server. If that is
-// unknown, it is made from the name of the MCP client and the pid of this process.
+// asker returns the name of the agent that asks a question. The user sees this name, and uses it to
+// answer. For the agent of a task, the name is RUN/TASK. Otherwise it is the name of the agent that
+// uses this server. If that is unknown, asker makes a name from the name of the MCP client and the
+// pid of this process.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
@@ -148,8 +151,9 @@ func waitFor(ctx context.Context, f Fleet, q fleet.Ask, notify func(waited time.
 	}
 }
 
-// askQuestion asks a question and returns its id. Once the request is sent, it ignores a
-// cancellation of ctx: without the id the question could not be withdrawn.
+// askQuestion asks the user a question and returns the question's id. Once it has sent the request,
+// it ignores a cancellation of ctx: otherwise it would not get the id, and without the id the
+// question could not be withdrawn.
 func askQuestion(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -168,15 +172,15 @@ func withdraw(ctx context.Context, f Fleet, id, why string, because error) error
 	return because
 }
 
-// progress returns a function that notifies the client how long the call has waited for the user.
-// The function does nothing if the client has not asked for progress.
+// progress returns a function that notifies the client how long the tool call has waited for the
+// user. If the client has not asked for progress, the function does nothing.
 func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
 		return func(time.Duration) {}
 	}
 	return func(waited time.Duration) {
-		// Ignore errors: if the client is gone, sending the answer will fail too.
+		// Ignore errors: if the client is gone, sending the result of the tool call will fail too.
 		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
 			Message: fmt.Sprintf("waits for the user: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
@@ -195,10 +199,10 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("no answer came within %s, and the question was withdrawn", e.within)
 }
 
-// NotFound tells the caller that there is no answer.
+// NotFound tells the caller that there is no answer to the question.
 func (e *unansweredError) NotFound() bool { return true }
 
-// Hint returns advice for the agent.
+// Hint returns advice for the agent that asked the question.
 func (e *unansweredError) Hint() string {
 	return "do what can be undone, leave the rest, and say in your answer what was not decided"
 }
@@ -213,5 +217,5 @@ func (*busyError) Error() string {
 // Conflict tells the caller that other calls have used up the limit of open questions.
 func (*busyError) Conflict() bool { return true }
 
-// Hint returns advice for the agent.
+// Hint returns advice for the agent that wanted to ask a question.
 func (*busyError) Hint() string { return "wait for the answers, or ask for several things at once" }

@@ -6,12 +6,13 @@ import (
 	"gaffer/internal/byhand/caller"
 )
 
-// Identify returns the caller's role and attempt. The environment variable GAFFER_ROLE sets the
-// role. Without it, the agent of an attempt is a [Worker], and any other agent is a [Person].
+// Identify returns the role and the attempt of the agent that uses the MCP server. The environment
+// variable GAFFER_ROLE sets the role. If it is not set, the agent of an attempt has the role
+// [Worker], and any other agent has the role [Person].
 //
-// named is the role on the command line. If it is not empty, it replaces the caller's role. But if
-// GAFFER_ROLE is set or the agent belongs to an attempt, named must be equal to the caller's role
-// or be [Reader]. Any other role is an error.
+// The parameter named is the role on the command line, or empty. If GAFFER_ROLE is not set and the
+// agent does not belong to an attempt, named may be any role, and replaces the role. Otherwise
+// named may only be the same role or [Reader]. Identify returns an error for any other role.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

@@ -1,8 +1,8 @@
 // Package mcp is gaffer's server for the Model Context Protocol. It offers tools to an agent over
 // the standard streams of the process.
 //
-// The package itself only controls access: a caller has a [Role], and the server refuses tools that
-// the role does not permit. The tools use the same packages as gaffer's commands.
+// The package itself only controls access: a caller has a [Role], and the server refuses calls of
+// tools that the role does not permit. The tools use the same packages as gaffer's commands.
 package mcp
 
 import (
@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// maxLine is the maximum length of a message, in bytes. It leaves room for a plan of maxPlan
-	// ASCII characters in which quotes and line breaks are escaped.
+	// maxLine is the maximum length of a message of the protocol, in bytes. It leaves room for a
+	// plan of maxPlan ASCII characters in which quotes and line breaks are escaped.
 	maxLine = 16 << 20
-	// maxCalls is the maximum number of calls that run at the same time. Further calls wait. Calls
-	// that wait for the user do not count.
+	// maxCalls is the maximum number of tool calls that run at the same time. Further calls wait
+	// until another call ends. Calls that wait for an answer of the user do not count.
 	maxCalls = 32
-	// maxAsked is the maximum number of open questions of one server.
+	// maxAsked is the maximum number of questions to the user that one server keeps open at a time.
 	maxAsked = 16
 )
 
@@ -37,8 +37,8 @@ const (
 type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
-	// FindRun returns the id of the run that name refers to. name is the run's id, the beginning of
-	// the id, or the name of its plan. An empty name means the latest run.
+	// FindRun returns the id of the run that the parameter name refers to. name is the run's id,
+	// the beginning of the id, or the name of the run's plan. An empty name means the latest run.
 	FindRun(ctx context.Context, name string) (string, error)
 
 	Ask(ctx context.Context, a fleet.Ask) (id string, err error)
@@ -60,7 +60,9 @@ type Options struct {
 	// Agent is the name of the agent that uses this server, such as claude-4711. It is empty if
 	// unknown.
 	Agent string
-	// Self is this process. When it ends, other processes may take over its inbox items.
+	// Self is this process. The project's inbox, a list of ideas for work, stores it as the owner
+	// of each entry that the agent takes. When this process ends, other processes may take over
+	// these entries.
 	Self host.Process
 
 	Workflow *workflow.Store
@@ -70,8 +72,8 @@ type Options struct {
 	Plans plan.Options // options for reading plans
 	// WithFleet opens the fleet, calls fn and closes the fleet again.
 	WithFleet func(ctx context.Context, fn func(Fleet) error) error
-	// Submit submits a plan as a run. If the run is not on a server, Submit also starts a process
-	// that works on it.
+	// Submit submits a plan as a run. If the run is stored on this machine and not on a server,
+	// Submit also starts a process that works on the run.
 	Submit func(ctx context.Context, p plan.Plan) (Submitted, error)
 }
 
@@ -81,10 +83,10 @@ type Server struct {
 	sdk           *sdk.Server
 	tools         map[string]tool
 	callSlots     chan struct{} // semaphore with a slot for each running call
-	questionSlots chan struct{} // semaphore with a slot for each open question
+	questionSlots chan struct{} // semaphore with a slot for each question that the user has not answered yet
 
-	// clientGone is cancelled when the client's input has ended, or when sending to the client has
-	// failed. This ends the calls that wait for the user.
+	// clientGone is a context. It is cancelled when the input from the client has ended, or when
+	// sending to the client has failed. This ends the tool calls that wait for the user.
 	clientGone     context.Context
 	markClientGone context.CancelFunc
 }
@@ -124,7 +126,7 @@ func (s *Server) allTools() []tool {
 	}
 }
 
-// refuse is middleware that answers calls of tools that exist but that the caller may not use. The
+// refuse is middleware that answers a call if the tool exists, but the caller may not use it. The
 // answer says why. The MCP library knows only the permitted tools, so it could not give this
 // answer.
 func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
@@ -140,7 +142,7 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// Serve handles the requests on the stream in, until in or ctx ends. Then it still answers the
+// Serve handles the client's requests until the input stream or ctx ends. Then it still answers the
 // requests that it has received, except requests that wait for the user.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.markClientGone()

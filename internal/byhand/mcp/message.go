@@ -50,9 +50,10 @@ func (s *Server) messageSend() tool {
 	})
 }
 
-// route returns the roles of the sender and the receiver of a message. A caller with the role
-// [Person] must name the sender. Any other caller sends with its own role. If receiver is empty,
-// the receiver is the role to which the sender's role sends messages.
+// route returns the roles of the sender and the receiver of a message in a team of agents. The
+// parameters sender and receiver are the roles that the call names; each may be empty. A caller
+// with the role [Person] must name the sender. Any other caller sends with its own role. If
+// receiver is empty, the receiver is the role to which the sender's role sends messages.
 func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	switch {
 	case sender == "" && c.Role == Person:
@@ -70,7 +71,7 @@ func (c Caller) route(sender, receiver string) (team.Role, team.Role, error) {
 	return team.Role(sender), team.Role(receiver), nil
 }
 
-// members returns the roles of a team that send and receive messages.
+// members returns the roles in a team of agents. Each of them sends and receives messages.
 func members() (roles []team.Role) {
 	for _, p := range team.Pairs() {
 		roles = append(roles, p[0])
@@ -150,9 +151,9 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	return r, countText(len(list), "message") + ":", nil
 }
 
-// fitting returns the first messages of the list that fit into one answer. The agent does not see
-// the remaining messages, so the caller must not mark them as read. fitting skips a message that is
-// too large for any answer, so that this message does not block later messages.
+// fitting returns the first messages of the list that fit into one answer to a tool call. The agent
+// does not see the remaining messages, so the caller must not mark them as read. fitting skips a
+// message that is too large for any answer, so that this message does not block later messages.
 func fitting(list []team.Message) ([]team.Message, error) {
 	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
 	fit, left := []team.Message{}, limit
@@ -172,7 +173,8 @@ func fitting(list []team.Message) ([]team.Message, error) {
 	return fit, nil
 }
 
-// isMember reports whether the caller's role receives messages.
+// isMember reports whether the caller has one of the roles in a team of agents, which receive
+// messages.
 func (c Caller) isMember() bool {
 	for _, r := range members() {
 		if c.Role == Role(r) {

@@ -86,9 +86,9 @@ func (s *Server) loadPlan(a planArgs) (p plan.Plan, err error) {
 	return p, nil
 }
 
-// loadPlanFile reads a plan from a file, which must exist. On the command line, a plan may also be
-// the text of a prompt or a list of prompt ids. Here that is not allowed, because a misspelt file
-// name would then be run as a prompt.
+// loadPlanFile reads a plan from a file, which must exist. On the command line, the user may also
+// give the text of a prompt, or a list of ids of prompts, in place of a file name. Here that is not
+// allowed, because a misspelt file name would then be run as a prompt.
 func (s *Server) loadPlanFile(file string) (p plan.Plan, err error) {
 	next := "give a path from the project's root, such as plans/release.yaml"
 	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
@@ -121,8 +121,9 @@ type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
 
-// Invalid tells the caller that the plan is wrong, or that the call does not name a valid one.
+// Invalid tells the caller that the plan is wrong, or that the tool call does not name a valid
+// plan.
 func (e *planError) Invalid() bool { return true }
 
-// Hint returns advice for the agent.
+// Hint returns advice for the agent that submitted the plan.
 func (e *planError) Hint() string { return e.next }

@@ -63,7 +63,7 @@ func stateText(s workflow.State) string {
 	return fmt.Sprintf("The command is %s, %s. The workflow state:", truncate.Chars(string(s.CurrentCommand), 60), step)
 }
 
-// largeState reports that the workflow state is too long for one answer.
+// largeState reports that the project's workflow state is too long for one answer to a tool call.
 type largeState struct{ state jsontree.Value }
 
 func (e *largeState) Error() string {
@@ -160,7 +160,7 @@ func (s *Server) sessionRead() tool {
 	})
 }
 
-// defaultItems is the maximum number of items in a list if the call sets no limit.
+// defaultItems is the maximum length of a list that a tool returns, if the call sets no limit.
 const defaultItems = 50
 
 func limitOrDefault(limit int) int {

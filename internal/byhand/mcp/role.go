@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// Role says who calls a tool. It determines which tools the caller may use.
+// Role says who calls a tool of the MCP server. It determines which tools the caller may use.
 type Role string
 
 // The roles.
@@ -48,7 +48,8 @@ var rights = map[Role][]right{
 	Reader:    {rightRead},
 }
 
-// Caller is the client's role and, if gaffer runs the client, the attempt that it belongs to.
+// Caller says who uses the MCP server: the role of the client and, if gaffer runs the client, its
+// attempt, run and task.
 type Caller struct {
 	Role      Role
 	Attempt   string
@@ -97,7 +98,7 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// RefusedError reports that a role may not do something.
+// RefusedError reports that the caller may not use a tool, or may not use it in this way.
 type RefusedError struct {
 	Role      Role
 	Tool      string
@@ -108,19 +109,19 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
 }
 
-// Conflict tells the caller that the action was refused.
+// Conflict tells the caller that the tool was refused.
 func (e *RefusedError) Conflict() bool { return true }
 
 // Hint returns advice for the agent.
 func (e *RefusedError) Hint() string { return e.Next }
 
-// RoleError reports that a role does not exist, or that the caller may not have it.
+// RoleError reports that no role has the given name, or that the caller may not take that role.
 type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells the caller that a role given on the command line, in GAFFER_ROLE or in a call is
-// wrong.
+// Usage tells the caller that a role was given wrongly: on the command line, in GAFFER_ROLE or in a
+// tool call.
 func (e *RoleError) Usage() bool { return true }
 
 // Hint returns advice for the user or the agent.

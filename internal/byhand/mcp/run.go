@@ -22,7 +22,7 @@ type runsResult struct {
 	LeftOut int       `json:"left_out" jsonschema:"how many more there are"`
 }
 
-// runLine is the part of a run that the tools run_list and run_status show.
+// runLine holds what the tools run_list and run_status show about a run.
 type runLine struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name"`
@@ -57,7 +57,7 @@ func (s *Server) runList() tool {
 			list, err = f.Runs(ctx, false, a.Ended)
 			return err
 		})
-		list = fleet.Merge(list, nil) // sorts the runs, the latest first
+		list = fleet.Merge(list, nil) // Merge sorts the runs, the latest first
 		r.LeftOut = max(0, len(list)-limitOrDefault(a.Limit))
 		r.Runs = []runLine{}
 		for _, run := range list[:len(list)-r.LeftOut] {
@@ -79,8 +79,8 @@ type statusResult struct {
 	LeftOut int        `json:"left_out" jsonschema:"how many more tasks there are"`
 }
 
-// taskLine is the part of a task that run_status shows. It includes the state of the last attempt
-// of the task.
+// taskLine holds what the tool run_status shows about a task, including the state of the task's
+// last attempt.
 type taskLine struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name,omitempty"`

@@ -9,8 +9,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// shortened calls shortenValue with smaller and smaller limits, until the JSON result has at most
-// maxAnswer bytes. With the smallest limit, the result may still be longer.
+// shortened returns a shorter form of the JSON result of a tool. It calls shortenValue with smaller
+// and smaller limits, until the result has at most maxAnswer bytes. With the smallest limit, the
+// result may still be longer.
 func shortened(data []byte) ([]byte, error) {
 	var result any
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -18,8 +19,8 @@ func shortened(data []byte) ([]byte, error) {
 	if err := dec.Decode(&result); err != nil {
 		return nil, err
 	}
-	// least is the smallest limit. No top-level member of a result is removed, because no result
-	// has more than least such members, and none of their names is longer than least.
+	// least is the smallest limit. Every result of a tool has at most 16 members at the top level,
+	// and their names have at most 16 characters. So even the smallest limit removes none of them.
 	const least = 16
 	for limit := maxText; ; limit /= 2 {
 		short, err := json.Marshal(shortenValue(result, limit))
@@ -29,9 +30,10 @@ func shortened(data []byte) ([]byte, error) {
 	}
 }
 
-// shortenValue keeps at most limit characters of a text, limit items of an array, or limit members
-// of an object. It removes members with a name longer than limit. At each deeper level, the limit
-// is half as large.
+// shortenValue shortens a JSON value. Of a text it keeps the first characters, of an array the
+// first items, and of an object the first members by name. The parameter limit is the maximum
+// number of each. Members with a name longer than limit are removed. At each deeper level, the
+// limit is half as large.
 func shortenValue(v any, limit int) any {
 	switch v := v.(type) {
 	case string:

@@ -23,7 +23,8 @@ type beginResult struct {
 }
 
 // missingStepChoices maps each value of the argument if_missing to a constant of package workflow.
-// A value is the user's choice of what to do about a missing step.
+// The argument is the user's choice of what to do if an earlier step of the workflow has not been
+// done.
 func missingStepChoices() map[string]int {
 	return map[string]int{"run": workflow.RunMissing, "skip": workflow.Skip, "abort": workflow.Abort}
 }

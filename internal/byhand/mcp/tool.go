@@ -28,12 +28,12 @@ type toolDoc struct {
 	example     string // an example of valid arguments
 	need        right
 	repeatable  bool // a second call with the same arguments has no further effect
-	waits       bool // the call waits for the user, so it does not count against maxCalls
+	waits       bool // the call waits for the user, so it is not counted towards the limit maxCalls
 	// shape adds details to the schema of the arguments.
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool that calls fn. The function fn returns a result and a short text about that
+// define returns a tool that calls the function fn. fn returns a result and a short text about that
 // result. define panics if the schema or the example of the tool is invalid.
 func define[In, Out any](s *Server, d toolDoc, fn func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
@@ -70,8 +70,9 @@ func (d toolDoc) annotations() *sdk.ToolAnnotations {
 	}
 }
 
-// startCall waits until fewer than maxCalls calls are running. If waits is set, the call waits for
-// the user and does not count, so startCall returns at once.
+// startCall waits until fewer than maxCalls tool calls are running. If the parameter waits is true,
+// the call is one that waits for an answer of the user. Such calls are not counted, so startCall
+// returns at once.
 func (s *Server) startCall(ctx context.Context, waits bool) error {
 	if waits {
 		return nil
@@ -90,8 +91,8 @@ func (s *Server) endCall(waits bool) {
 	}
 }
 
-// Limits of the arguments of a tool, unless the tool sets another limit: the length of a text in
-// characters, and the number of items in a list.
+// Limits for the arguments of every tool: the length of a text in characters, and the number of
+// items in a list. A tool can set other limits for its own arguments.
 const (
 	maxText  = 64 << 10
 	maxItems = 200
@@ -139,7 +140,7 @@ func schemaOf[T any]() *jsonschema.Schema {
 	return schema
 }
 
-// object is a JSON object that is passed on unchanged.
+// object is a JSON object that gaffer passes on unchanged.
 type object struct{ json.RawMessage }
 
 func oneOf[T ~string](words ...T) []any {
@@ -179,18 +180,18 @@ func (e *ArgumentsError) Unwrap() error { return e.Err }
 // Usage tells the caller that the arguments of the call are wrong.
 func (e *ArgumentsError) Usage() bool { return true }
 
-// Hint shows valid arguments.
+// Hint returns an example of valid arguments.
 func (e *ArgumentsError) Hint() string { return "valid arguments: " + e.Example }
 
-// maxAnswer is the maximum size of an answer, in bytes. A larger answer would use up too much of an
-// agent's context.
+// maxAnswer is the maximum size of an answer to a tool call, in bytes. A larger answer would use up
+// too much of an agent's context.
 const maxAnswer = 256 << 10
 
-// success returns an answer with a result and a text about it. reading says that the tool only
-// reads. The answer of a reading tool also has the result as text, because some programs show only
-// texts to their agent. If the result is too long, the answer of a reading tool is an error. For
-// any other tool the result is shortened, because after an error the agent might repeat an action
-// that has already been done.
+// success returns the answer to a tool call, with the result and a text about it. The parameter
+// reading is true if the tool only reads. The answer of such a tool also contains the result as
+// text, because some agent programs show only texts to their agent. If the result is too long, the
+// answer of a reading tool is an error. The result of any other tool is shortened instead, because
+// after an error the agent might repeat an action that has already been done.
 func success(result any, text string, reading bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -215,18 +216,18 @@ func success(result any, text string, reading bool) *sdk.CallToolResult {
 	return r
 }
 
-// TooLongError reports a result that is larger than maxAnswer.
+// TooLongError reports that the result of a tool is larger than maxAnswer.
 type TooLongError struct{ Size int }
 
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("the answer has %d KiB, more than the %d that one may have", e.Size>>10, maxAnswer>>10)
 }
 
-// Hint returns advice for the agent.
+// Hint returns advice for the agent that called the tool.
 func (e *TooLongError) Hint() string { return "ask for less: a part, or with a smaller limit" }
 
-// failure returns the answer for an error: the kind of the error, what happened and why, and what
-// to do next if that is known.
+// failure returns the answer to a tool call that has failed. It contains the kind of the error,
+// what happened and why, and, if that is known, what to do next.
 func failure(err error) *sdk.CallToolResult {
 	text := exit.Of(err).String() + ": " + truncate.Chars(err.Error(), 8000)
 	if hint := exit.Hint(err); hint != "" {

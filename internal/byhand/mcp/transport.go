@@ -10,14 +10,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// finishTimeout is how long requests may take after the end of the input. It is longer than the
-// default timeouts for locks of files and databases, so that a request that waits for a lock can
-// still be answered.
+// finishTimeout is how long requests may still take after the input from the client has ended. It
+// is longer than the default timeouts for locks of files and databases, so that a request that
+// waits for a lock can still be answered.
 const finishTimeout = 2 * time.Minute
 
-// streamTransport is a transport over two streams. The MCP library drops open requests as soon as
-// the input ends or the server is stopped. So streamTransport reports the end of the input only
-// after all requests were answered.
+// streamTransport is a transport over two streams. The MCP library drops the requests that it has
+// not answered as soon as the input ends or the server is stopped. So streamTransport reports the
+// end of the input to the library only after all requests were answered.
 type streamTransport struct {
 	in         io.Reader
 	out        io.Writer
@@ -46,13 +46,14 @@ type connection struct {
 	mu     sync.Mutex
 	open   map[jsonrpc.ID]bool
 	broken bool // writing has failed
-	// changed receives a value after each message to the client. Its buffer of one value ensures
-	// that drain does not miss a message that was sent while drain was not receiving.
+	// changed receives a value after each message to the client. The channel has a buffer for one
+	// value, so that the method drain does not miss a message that was sent while drain was not
+	// receiving.
 	changed chan struct{}
 }
 
-// Read returns the next message. At the end of the input it first waits until all requests have
-// been answered, but at most finishTimeout.
+// Read returns the next message from the client. At the end of the input it first waits until all
+// requests have been answered, but at most finishTimeout. Then it returns an error.
 func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.read(ctx)
 	if err != nil {
@@ -99,8 +100,8 @@ func (c *connection) waiting() bool {
 	return len(c.open) > 0 && !c.broken
 }
 
-// Write sends a message to the client. If that fails, Write reports the client as gone, and Read
-// does not wait for open requests any more.
+// Write sends a message to the client. If that fails, Write calls inputEnded, because the client is
+// gone, and Read does not wait for unanswered requests any more.
 func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := c.Connection.Write(ctx, m)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // due returns the heartbeats to send. Heartbeats are due for agents that are new, have changed or
-// are gone, and for agents whose last heartbeat is too old. If only the agent's current activity
+// have ended, and for agents whose last heartbeat is too old. If only the agent's current activity
 // has changed, the next heartbeat is due nowInterval after the last one, because the activity may
 // change with every tool call.
 func due(previous map[string]sentBeat, list []discover.Agent, host string, now time.Time) (beats []coordinator.Heartbeat) {
@@ -41,11 +41,11 @@ func differ(a, b coordinator.Heartbeat) bool {
 	return a.Name != b.Name || a.ClaudeStatus != b.ClaudeStatus || !bytes.Equal(a.Meta, b.Meta)
 }
 
-// Metadata is the part of a heartbeat that describes an agent which the user has started.
+// Metadata is the part of a heartbeat that describes an agent which a user has started by hand.
 type Metadata struct {
 	Program string  `json:"program"` // claude, codex or gemini
 	Host    string  `json:"host,omitempty"`
-	Source  string  `json:"source"` // source of the status, such as hook or title
+	Source  string  `json:"source"` // source of the agent's status, such as hook or title
 	ByHand  bool    `json:"by_hand"`
 	Dir     string  `json:"dir,omitempty"`
 	PID     int     `json:"pid,omitempty"`

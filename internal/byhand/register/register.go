@@ -1,5 +1,5 @@
-// Package register reports the agents that users have started on this machine to a fleet. The fleet
-// shows each agent as a worker while it runs.
+// Package register sends heartbeats for the agents that users have started on this machine. They
+// report the agents to a fleet, which shows each of them as a worker while the agent runs.
 package register
 
 import (
@@ -18,24 +18,24 @@ type Options struct {
 	Beat   func(context.Context, coordinator.Heartbeat) error
 	Host   string
 	Now    func() time.Time
-	Notice func(text string) // shows a problem to the user, once for each outage
+	Notice func(text string) // shows a problem to the user, once for each period in which heartbeats fail
 }
 
 const (
 	findInterval = 500 * time.Millisecond
 	// beatInterval is the time between two heartbeats of an agent that has not changed. It is half
-	// the time after which the protocol considers an agent offline.
+	// the time after which the coordinator considers an agent without heartbeats offline.
 	beatInterval = 15 * time.Second
 	// nowInterval is the shortest time between two heartbeats that differ only in the agent's
 	// current activity and its cost.
 	nowInterval = 2 * time.Second
 	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
-	// the next Find.
+	// the next call of the function Find.
 	BeatTimeout = 5 * time.Second
 )
 
-// Run reports the agents until ctx ends. Then it reports all of them as gone, because after that it
-// would not notice when they end.
+// Run sends heartbeats for the agents until ctx ends. Then it reports all agents as gone, because
+// after that it would not notice when they end.
 func Run(ctx context.Context, o Options) {
 	p := &reporter{Options: o, sent: map[string]sentBeat{}}
 	tick := time.NewTicker(findInterval)
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) {
 	}
 }
 
-// sentBeat is the last heartbeat of an agent, and when it was sent.
+// sentBeat is the last heartbeat that was sent for an agent, and the time at which it was sent.
 type sentBeat struct {
 	coordinator.Heartbeat
 	at time.Time
@@ -66,9 +66,10 @@ type reporter struct {
 	failing bool
 }
 
-// sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again at the
-// next Find. If the server refuses a heartbeat, sendDue continues with the heartbeat of the next
-// agent. After any other error, for example if the server is unreachable, sendDue stops.
+// sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again after
+// the next call of the function Find. If the server refuses a heartbeat, sendDue continues with the
+// heartbeat of the next agent. After any other error, for example if the server is unreachable,
+// sendDue stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
 	var failed error

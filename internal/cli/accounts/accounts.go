@@ -26,10 +26,10 @@ type Account struct {
 	State   string       `json:"state"`          // free, paused or unusable
 	Until   time.Time    `json:"until,omitzero"` // end of the pause; zero if the account is not paused
 	Reason  string       `json:"reason,omitempty"`
-	Reserve bool         `json:"reserve,omitempty"` // used only while the agent's accounts without Reserve are paused
+	Reserve bool         `json:"reserve,omitempty"` // this account is used only while the agent's accounts without Reserve are paused
 	Running int          `json:"running"`           // number of running attempts
 	Today   fleet.Cost   `json:"today"`             // cost of the attempts that started today
-	Unknown int          `json:"unknown,omitempty"` // number of today's attempts whose cost is unknown
+	Unknown int          `json:"unknown,omitempty"` // number of attempts that started today and whose cost is unknown
 	Budget  *fleetBudget `json:"budget,omitempty"`
 }
 

@@ -19,23 +19,23 @@ type Options struct {
 	Since time.Time      // entries before this time are not printed; zero prints all entries
 	Width int            // column at which lines are wrapped; 0 means no wrapping
 	Paint func(s display.Style, text string) string
-	// Live returns the time for an entry whose time is not in the log. It returns zero while old
-	// output is printed, and the current time while new output is printed as it arrives. If Live is
-	// nil or returns zero, the entry gets the time of the entry before it. The first entry then
-	// gets the start time of the attempt.
+	// Live returns the time for an entry whose time is not in the log. While old output is printed,
+	// Live returns zero. While new output is printed as it arrives, Live returns the current time.
+	// If Live is nil or returns zero, the entry gets the time of the entry before it. If it is the
+	// first entry, it gets the start time of the attempt.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the attempt's start
 	// time. If the line is "" or Heading is nil, no heading is printed.
 	Heading func(attempt int) (line string, began time.Time)
 	// Outcome returns a text that says how a question of the current attempt was answered and by
-	// whom, or "" if that is not known. text is the question with its options. The Writer calls
-	// Outcome once per question: before it prints the next entry, or at the end of the log. If
-	// Outcome is nil, answers are not printed.
+	// whom, or "" if that is not known. The parameter text is the question with its options. The
+	// Writer calls Outcome once per question: before it prints the next entry, or at the end of the
+	// log. If Outcome is nil, answers are not printed.
 	Outcome func(text string) string
 }
 
-// Writer formats a log for users. It prints lines that are not in the protocol of an agent program
-// as they are, and may indent them. It does not keep printed lines in memory.
+// Writer formats the log of an agent for users. If a line is not in the protocol of an agent
+// program, Writer prints it unchanged, possibly indented. It does not keep printed lines in memory.
 type Writer struct {
 	to   io.Writer
 	opts Options
@@ -73,7 +73,8 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// maxParsedLine is the maximum length of a line in bytes. The rest of a longer line is dropped.
+// maxParsedLine is the maximum length of a line of the log in bytes. The rest of a longer line is
+// dropped.
 const maxParsedLine = agent.MaxLine
 
 // Write implements [io.Writer].

@@ -11,14 +11,15 @@ import (
 	"gaffer/internal/exit"
 )
 
-// find returns the question that the user means by name. It returns the first of these that exists:
-//   - the question with this name or id
-//   - the question of the project's task with this name
-//   - the question of a task with this id in any run
-//   - if the project has no task with this name, a question whose own name starts with this name
+// find returns the question that the user means by the parameter name. It tries these rules in
+// order, and uses the first one that matches a question:
+//   - The question has this name or id.
+//   - The question belongs to the task that this name means in the current project.
+//   - The question belongs to a task with this id in any run.
+//   - The current project has no task with this name, and the name of the question starts with it.
 //
-// If a task or agent has several questions, find returns the oldest. If questions of several tasks
-// or agents match, it returns an error.
+// If a task or agent has several questions, find returns the oldest. If a rule matches questions of
+// several tasks or agents, find returns an error.
 func find(ctx context.Context, all openfleet.Everything, name string) (openfleet.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
@@ -54,9 +55,10 @@ func find(ctx context.Context, all openfleet.Everything, name string) (openfleet
 	return openfleet.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
-// task searches the fleets in order and returns the first task with this name. If a server cannot
-// be reached, task continues with the next fleet. If this machine's fleet cannot be read, task
-// stops and returns that error. If no fleet has the task, it returns the last error.
+// task returns the first task with this name in the given fleets, which are those of the server and
+// of this machine. If a server cannot be reached, task continues with the next fleet. If this
+// machine's fleet cannot be read, task stops and returns that error. If no fleet has the task, it
+// returns the last error.
 func task(ctx context.Context, fleets []openfleet.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)
@@ -67,8 +69,9 @@ func task(ctx context.Context, fleets []openfleet.Fleet, name string) (t fleet.T
 	return t, err
 }
 
-// oldestMatches returns the questions for which fits returns true. If several of them have the same
-// name, it returns only the first, which is the oldest because asked is sorted by age.
+// oldestMatches returns the questions for which the function fits returns true. Questions of the
+// same task or agent have the same name. Of these it returns only the first, which is the oldest
+// because the parameter asked is sorted by age.
 func oldestMatches(asked []openfleet.Asked, fits func(openfleet.Asked) bool) (found []openfleet.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older openfleet.Asked) bool { return older.Name == a.Name }) {

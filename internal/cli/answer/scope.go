@@ -32,8 +32,8 @@ func scopes() (names []string) {
 	return names
 }
 
-// checkScope checks the values of --for and --rule as far as that is possible without the question.
-// The method lasting checks whether they fit the question.
+// checkScope checks the values of the flags --for and --rule as far as that is possible without the
+// question. The method lasting checks whether they fit the question.
 func (o options) checkScope() error {
 	switch {
 	case o.scope != "" && !slices.Contains(scopes(), o.scope):
@@ -52,10 +52,11 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting sets reply.Scope to the value of --for. It sets reply.Rule to the value of --rule or,
-// without that flag, to the first rule that the question q suggests. If the value of --for is once,
-// both fields become empty. Otherwise lasting returns an error if the answer cannot hold for later
-// requests, for example because q does not ask for a permission.
+// lasting sets reply.Scope to the value of the flag --for. It sets reply.Rule to the value of the
+// flag --rule. Without --rule, it uses the first rule that the question q suggests. If the value of
+// --for is "once", it sets reply.Scope and reply.Rule to "". With any other value, lasting returns
+// an error if the answer cannot apply to later requests, for example because q does not ask for a
+// permission.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
 	if scope == fleet.GrantOnce {
@@ -80,8 +81,8 @@ func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, erro
 	return reply, nil
 }
 
-// lastingText returns a text that says for how long an answer holds, and the rule for the later
-// requests that it answers. It returns "" for an answer to one request only.
+// lastingText returns a text that says for how long an answer applies to later requests, and the
+// rule that selects these requests. It returns "" for an answer to one request only.
 func lastingText(r fleet.Reply) string {
 	if !r.Lasting() {
 		return ""

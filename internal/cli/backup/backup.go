@@ -55,8 +55,8 @@ func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// WithBackupToolHint adds a hint to err if err says that the database is on a database server such
-// as PostgreSQL. The hint is the command line of that server's backup tool.
+// WithBackupToolHint adds a hint to err if err reports that the database is on a database server
+// such as PostgreSQL. The hint is a command line that runs the backup tool of that server.
 func WithBackupToolHint(err error) error {
 	if server := (*app.DatabaseServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))

@@ -1,5 +1,6 @@
-// Package build implements the command 'gaffer build': it builds a plan in chunks,
-// checks each chunk, and continues after an interruption.
+// Package build implements the command 'gaffer build'. The command builds a plan that is divided
+// into chunks, which are parts of the work for one agent each. It checks each chunk, and can
+// continue after an interruption.
 package build
 
 import (
@@ -107,8 +108,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check returns an error if the value of a flag is not valid: a negative number of parallel chunks,
-// an unknown policy for questions, or an unknown agent.
+// check returns an error if the value of a flag is not valid: a negative number of chunks to build
+// in parallel, an unknown agent, or an unknown policy for the agents' questions.
 func (o options) check(custom []string) error {
 	if err := newrun.CheckQuestions(o.questions); err != nil {
 		return err
@@ -125,8 +126,8 @@ func (o options) check(custom []string) error {
 	return nil
 }
 
-// read reads a plan of chunks and applies the command's flags to it. If the plan names an agent or
-// a model, the flags --agent and --model do not override them.
+// read reads a build plan from a file and applies the command's flags to it. If the plan names an
+// agent or a model, the flags --agent and --model do not override them.
 func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	c, err := e.Config()
 	if err != nil {

@@ -77,7 +77,7 @@ be resumed, too; PLAN then provides the prompts and checks of its chunks. With
 	return cmd
 }
 
-// question is the JSON form of an interrupted build and of the user's choices for it.
+// question is the JSON form of an interrupted build, and of the choices that the user has for it.
 type question struct {
 	Resumable bool             `json:"resumable"`
 	RunID     string           `json:"runId"`
@@ -87,8 +87,8 @@ type question struct {
 	Run       string           `json:"run,omitempty"` // id of gaffer's run of this build; empty if there is none
 	Done      []workflow.Chunk `json:"done"`
 	Remaining []remaining      `json:"remaining"`
-	// Held holds the chunks that gaffer does not build: those that the user has to do, and those
-	// that depend on such a chunk.
+	// Held holds the chunks (parts of the build) that gaffer does not build: those that the user
+	// has to do, and those that depend on such a chunk.
 	Held    []held            `json:"held"`
 	Problem string            `json:"problem,omitempty"`
 	Stale   []stale           `json:"stale"`
@@ -106,8 +106,8 @@ type held struct {
 	Status workflow.ChunkStatus `json:"status"`
 	Why    string               `json:"why"`
 	Note   string               `json:"note,omitempty"`
-	// Command is the command line that marks the chunk as done. It is empty if the chunk waits for
-	// another held chunk.
+	// Command is the command line that marks the chunk as done. It is empty if the chunk only waits
+	// for another chunk that gaffer does not build.
 	Command string `json:"command,omitempty"`
 }
 
@@ -199,9 +199,10 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 	return r.work(ctx, t, id)
 }
 
-// decide returns the ids of the completed chunks to rebuild: those that the flag --rebuild names,
-// and those that the user chooses. It asks the user about each chunk whose spec has changed, unless
-// --rebuild or --keep names the chunk. Without a terminal it cannot ask, and returns an error.
+// decide returns the ids of the completed chunks (parts of the build) to build again. These are the
+// chunks that the flag --rebuild names, and those that the user chooses. If the spec of a chunk has
+// changed and neither --rebuild nor --keep names the chunk, decide asks the user about it. If it
+// cannot ask because there is no terminal, it returns an error.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

@@ -52,8 +52,8 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			// If the run has ended and no process works on it, do here what follows the end of a
-			// run, such as writing its documents.
+			// If the run has ended and no process works on it, this command itself must do the work
+			// that follows the end of a run, such as writing the run's documents.
 			if a.App != nil && r.Status.Final() && !r.Owner.Alive {
 				if r, err = a.App.Runs.Work(ctx, run); err != nil {
 					return err

@@ -1,5 +1,6 @@
-// Package command implements 'gaffer command begin' and 'gaffer command end'. They store in the
-// workflow's state file which command of the workflow is in progress.
+// Package command implements 'gaffer command begin' and 'gaffer command end'. The workflow of a
+// project has commands of its own, such as evolve and review. The package stores in the workflow's
+// state file which of them is in progress.
 package command
 
 import (

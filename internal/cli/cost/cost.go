@@ -57,7 +57,7 @@ are a part of the input.`,
 	flags.BoolVar(&o.csv, "csv", false, "print the table as CSV")
 	openfleet.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+	// Ignore the error: the call fails only if the flag is undeclared or already has completions.
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q, err := o.query(e)
@@ -177,9 +177,10 @@ func printLimits(e *env.Env, limits []fleet.CostLimit) {
 
 func title(by fleet.CostGrouping) string { return strings.ToUpper(string(by[:1])) + string(by[1:]) }
 
-// nameOf returns the name to show for a row of the cost report. key is the value that all attempts
-// of the row have in common. An empty model means the agent's default model. Any other empty key
-// means that the attempts have no such value.
+// nameOf returns the name to show for a row of the cost report. by says how the report groups the
+// attempts into rows, for example by model. key is the value that all attempts of the row have in
+// common. If key is empty, the attempts have no such value. For models, this means that they used
+// the agent's default model.
 func nameOf(by fleet.CostGrouping, key string) string {
 	switch {
 	case key == "" && by == fleet.CostByModel:

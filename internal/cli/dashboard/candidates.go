@@ -85,10 +85,11 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 	return list
 }
 
-// firstLink returns a dashboard link to the named run or task, from the first server in list that
-// has that run or task. If no server has it, firstLink returns the first server's error. It ignores
-// the errors of servers that cannot be reached, unless the user configured the server. If all
-// errors are ignored, it returns a not-found error.
+// firstLink asks the servers in list, in order, for a dashboard link to the run or task with this
+// name. It returns the first link, and the server that sent it. A server that the user configured
+// must be reachable. If firstLink cannot connect to another server, it skips that server without an
+// error. If no server sends a link, firstLink returns the first error. If it has skipped all
+// servers, it returns a not-found error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {
@@ -146,7 +147,8 @@ func (c candidate) client(e *env.Env) (*coordinator.Client, error) {
 }
 
 // find returns the run or task with this name; for a run, task is empty. The server may know the
-// command's project by its folder or by its name, so find searches for both.
+// command's project by its folder or by its name, so find first searches the project with this
+// folder and then the project with this name.
 func (c candidate) find(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (run, task string, err error) {
 	config, err := e.Config()
 	if err != nil {

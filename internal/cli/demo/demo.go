@@ -132,7 +132,7 @@ func (o options) show(ctx context.Context, stop func(), e *env.Env, f demo.Folde
 func (o options) offerDashboard(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // there are too many unused links, so the server creates no more
+		return // there are too many unused login links, so the server creates no more
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.VariablesFile()}))
 	page.OpenOrPrint(ctx, e, p.URL, link, !o.noBrowser && page.MayOpenBrowser(e), again)

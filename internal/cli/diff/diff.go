@@ -214,8 +214,9 @@ func selectFiles(c *fleet.Change, paths []string) error {
 	return nil
 }
 
-// isAt reports whether file is equal to the path pattern, is below it, or matches it as a glob. A
-// glob without a slash also matches if only the last part of the path file matches.
+// isAt reports whether the path file is equal to the path pattern, is below it, or matches it as a
+// glob. If pattern is a glob without a slash, it is enough that it matches the last element of
+// file: "*.go" matches "cmd/main.go".
 func isAt(file, pattern string) bool {
 	pattern = path.Clean(pattern)
 	if pattern == "." || file == pattern || strings.HasPrefix(file, pattern+"/") {

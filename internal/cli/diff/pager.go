@@ -45,7 +45,7 @@ func withPager(e *env.Env, off bool, show func(out io.Writer) error) error {
 	if errors.Is(err, syscall.EPIPE) { // the user has closed the pager early
 		err = nil
 	}
-	// Wait for the pager even after an interrupt by the user, because less does not exit then.
+	// Wait for the pager even if the user has pressed Ctrl-C, because Ctrl-C does not end less.
 	_ = in.Close()
 	if ended := cmd.Wait(); err == nil && exitCode(ended) == notFound {
 		err = errors.New("the program of PAGER was not found: " + display.Printable(program))

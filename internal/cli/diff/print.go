@@ -164,7 +164,8 @@ func (p printer) file(f fleet.FileChange) error {
 		fmt.Fprintln(out, p.paint(display.Yellow, "not shown: "+f.TooLarge))
 	case f.Binary:
 		fmt.Fprintf(out, "Binary files %s and %s differ", name(before), name(after))
-		// Add the sizes only on a terminal: in a patch, the line must be exactly as git prints it.
+		// On a terminal, add the sizes of the old and the new file. Elsewhere, the output may be
+		// used as a patch, so the line must be exactly as git prints it.
 		if p.terminal {
 			fmt.Fprintf(out, ": %s", phrase.Sizes(f.ChangeFile))
 		}
@@ -226,7 +227,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines counts the lines before the first line whose operation is not op.
+// leadingLines returns the number of lines before the first line with another operation than op.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++

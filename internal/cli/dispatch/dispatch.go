@@ -1,6 +1,6 @@
-// Package dispatch implements the command 'gaffer dispatch': it runs agents on beads, which are
-// tasks of the ledger protocol. If tmux is installed, users can attach to the agents' tmux
-// sessions.
+// Package dispatch implements the command 'gaffer dispatch': it runs agents on beads. A bead is a
+// piece of work with an id that outlives any run, such as bd-42. If tmux is installed, users can
+// attach to the agents' tmux sessions.
 package dispatch
 
 import (
@@ -141,7 +141,8 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.json = env.JSONFlag(cmd)
 	fixed := func(flag string, words ...string) {
-		// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+		// Ignore the error: the call fails only if the flag is undeclared or already has
+		// completions.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)
@@ -173,7 +174,8 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// plan returns a plan with a task for each bead, to which the flags and templates are applied.
+// plan returns the plan to run. It has one task for each bead, which is a piece of work that the
+// user wants done. The command's flags and the prompt templates are already applied to the tasks.
 func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -197,7 +199,9 @@ func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Pla
 	})
 }
 
-// beads returns a plan of the beads to dispatch, from the file in --from or from the arguments.
+// beads returns a plan with one task for each bead, which is a piece of work that the user wants
+// done. The beads come from the file in --from. Without --from, the command's arguments describe a
+// single bead.
 func (o *options) beads(ctx context.Context, e *env.Env, root string, args, custom []string) (plan.Plan, error) {
 	if o.from != "" {
 		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})

@@ -88,7 +88,8 @@ anything.`,
 }
 
 // declareGone stores the user's statement that no process of an attempt is running any more on this
-// machine. The attempt may also belong to a worker of a server.
+// machine. The attempt may belong to a run of this machine, or to a worker on this machine that
+// works for a server.
 func declareGone(e *env.Env, attempt string) error {
 	if err := e.RefuseAgents("gaffer doctor --gone"); err != nil {
 		return err

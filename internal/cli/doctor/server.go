@@ -19,7 +19,8 @@ import (
 )
 
 // printServer prints the state of the configured server. 'gaffer doctor' calls it instead of
-// checking this machine. It returns an error if a run on that server could not work, see canRun.
+// checking this machine. It returns an error if the server would not run a plan of this user; see
+// canRun.
 func printServer(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")

@@ -15,9 +15,10 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// Color reports whether to write colour to w. The setting color decides if it is always or never.
-// If it is auto, the first of these that is set decides: the environment variable NO_COLOR, then
-// FORCE_COLOR. If neither is set, Color returns true if w is a terminal and TERM is not dumb.
+// Color reports whether to write colour to w. If the setting "color" is "always" or "never", the
+// setting decides. If it is "auto", the first of these environment variables that is set decides:
+// NO_COLOR, then FORCE_COLOR. If neither is set, Color returns true if w is a terminal and TERM is
+// not dumb.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":
@@ -34,8 +35,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting returns the value of the setting color. If the settings cannot be read, it ignores
-// the error and returns auto.
+// colorSetting returns the value of the setting "color". If the settings cannot be read, it ignores
+// the error and returns "auto".
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {

@@ -28,7 +28,7 @@ type Env struct {
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
-	caller  *cachedAgent // result of Agent; nil until Agent is called
+	caller  *cachedAgent // result of the method Agent; nil until Agent is called
 }
 
 // System returns the environment of this process. If the current folder was deleted, Dir is empty,
@@ -81,7 +81,7 @@ func (e *Env) Config() (*config.Config, error) {
 }
 
 // AtProject returns a copy of e for a command in the project whose root folder is root. The copy
-// has none of the flags in e.
+// does not have the command-line flags that were given for e.
 func (e *Env) AtProject(root string) *Env {
 	other := *e
 	other.Dir, other.flags, other.project, other.config = root, globalFlags{project: root}, nil, nil

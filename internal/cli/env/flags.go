@@ -34,7 +34,8 @@ func (e *Env) GlobalFlags(root *cobra.Command) {
 
 func completeSettings(root *cobra.Command) {
 	complete := func(flag string, words []string) {
-		// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+		// Ignore the error: the call fails only if the flag is undeclared or already has
+		// completions.
 		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	var names []string

@@ -21,6 +21,6 @@ func (e *Env) SandboxFlag(cmd *cobra.Command) {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: "sandbox", Text: text, Flag: "--sandbox"})
 		return nil
 	})
-	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+	// Ignore the error: the call fails only if the flag is undeclared or already has completions.
 	_ = cmd.RegisterFlagCompletionFunc("sandbox", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -23,11 +23,13 @@ const (
 	deny  = "Deny"
 )
 
-// decide answers the question that the agent would ask at its own prompt. If a rule of the user
-// answers the question, decide prints that answer. Otherwise it asks the user, and waits for the
-// answer for at most the time in the setting hooks.answer_within. Without an answer, decide prints
-// nothing, and the agent asks at its own prompt. If that setting is 0, or gaffer itself runs the
-// agent, decide does nothing.
+// decide answers the question that the agent would otherwise ask at its own prompt. If the agent
+// asks nothing, if gaffer itself runs the agent, or if the setting hooks.answer_within is 0, decide
+// does nothing.
+//
+// If a rule of the user answers the question, decide prints that answer. Otherwise it asks the
+// user, and waits for the answer for at most the time in hooks.answer_within. If the user does not
+// answer in this time, decide prints nothing, and the agent asks at its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -85,7 +87,7 @@ const questionTool = "AskUserQuestion"
 // timeouts and of Budget, the time for the hook's other work, must be less than 10 seconds.
 const (
 	openWithin     = 5 * time.Second // timeout for opening the fleet, reading the rules and storing the question
-	withdrawWithin = 2 * time.Second // timeout for closing the question in the fleet and in the agent's document
+	withdrawWithin = 2 * time.Second // timeout for removing the question's id from the agent's session document, and closing the question
 )
 
 // ask prints the answer that the user's rules give. If no rule gives one, ask stores the question
@@ -123,10 +125,10 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link replaces the question id oldID by newID in the document about the agent, which all hooks of
-// the agent share. To add an id, oldID is ""; to remove one, newID is "". The id is stored because
-// Codex may kill a hook that waits for an answer: the next hook then finds the id there, and closes
-// the question.
+// link replaces the question id oldID by newID in the document about the agent's session, which all
+// hooks of the agent share. To add an id, oldID is ""; to remove one, newID is "". The id is stored
+// because Codex may kill a hook that waits for an answer: the agent's next hook then finds the id
+// in the document, and closes the question.
 func (c *call) link(ctx context.Context, oldID, newID string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(oldID, newID) })
 	reportError(c.Env, c.Program, err)
@@ -179,7 +181,8 @@ func (c *call) await(ctx context.Context, f openfleet.Fleet, id string) (a fleet
 	}
 }
 
-// notNeededReason returns why the agent needs no answer from the hook any more, or "" if it does.
+// notNeededReason returns why the agent no longer needs an answer from the hook. It returns "" if
+// the agent still needs one.
 func (c *call) notNeededReason() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"

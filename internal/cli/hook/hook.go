@@ -37,8 +37,9 @@ to stderr.`,
 }
 
 // unknown reports a hook that this version of gaffer does not know. The settings of an agent
-// program may name such a hook if a newer gaffer has written them. The error is not a usage error:
-// its exit code would be 2, with which a hook tells Claude Code to block the agent's action.
+// program may name such a hook if a newer gaffer has written them. The error must not be a usage
+// error. A usage error has the exit code 2, and with this exit code a hook tells Claude Code to
+// block the agent's action.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -63,8 +64,9 @@ func hookCommand(e *env.Env, hook func(ctx context.Context) error) func(*cobra.C
 }
 
 // runWithin runs a hook and prints its error or panic to stderr. It reports whether the hook
-// completed without an error. If ctx ends first, runWithin returns while the hook is still running;
-// the exit of the process then stops the hook. This leaves every document intact.
+// completed without an error. If ctx ends first, runWithin returns while the hook is still running.
+// The process then exits, which stops the hook. The stopped hook leaves no half-written document,
+// because gaffer replaces files atomically.
 func runWithin(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()

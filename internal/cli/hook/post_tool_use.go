@@ -42,9 +42,10 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten records, as untracked changes, the files that the tool call in this event has
-// written. It leaves out files that no section of the project's spec describes. If the project has
-// no workflow folder, it does nothing.
+// noteWritten stores the files that the tool call in this event has written. It stores each file in
+// the workflow's state as an untracked change: a change that no command of the workflow has made.
+// It leaves out files that no section of the project's spec describes. If the project has no
+// workflow folder, it does nothing.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {
@@ -61,8 +62,9 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	return recordChanges(ctx, at.store(e), changes)
 }
 
-// describe returns an untracked change for each file, with the spec section that describes the
-// file. It leaves out files that no section describes.
+// describe returns an untracked change for each file: a change that no command of the workflow has
+// made. The change names the section of the project's spec that describes the file. describe leaves
+// out files that no section describes.
 func describe(folder string, at eventProject, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {
@@ -88,10 +90,10 @@ func describe(folder string, at eventProject, files []string, now time.Time) ([]
 	return changes, nil
 }
 
-// recordChanges stores the changes in the workflow's state file. It does nothing if a workflow
-// command is in progress, because a command is expected to write files. recordChanges first checks
-// for a command without locking the state file. If it finds none, it locks the file and checks
-// again.
+// recordChanges stores the changes in the workflow's state file. If a command of the workflow, such
+// as evolve, is in progress, recordChanges does nothing, because such a command is expected to
+// write files. recordChanges first checks for a command without locking the state file. If it finds
+// none, it locks the file and checks again.
 func recordChanges(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

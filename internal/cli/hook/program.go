@@ -58,9 +58,9 @@ type call struct {
 	*hookevents.Call
 }
 
-// serve handles one call of a hook. Within Budget, it stores the event and performs the actions
-// that follow from it, even if storing failed. If there was no error, it then calls decide, which
-// may ask the user and has timeouts of its own.
+// serve handles one call of a hook. Within the time limit Budget, it stores the event and performs
+// the actions that follow from it, even if storing has failed. If all this worked without an error,
+// it then calls decide, which may ask the user and has timeouts of its own.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)

@@ -41,7 +41,7 @@ func locate(e *env.Env, event jsontree.Value) (eventProject, error) {
 	return at, nil
 }
 
-// store opens the workflow's documents.
+// store opens the documents of the project's workflow.
 func (p eventProject) store(e *env.Env) *workflow.Store {
 	return workflow.Open(p.folder, workflow.Options{
 		Now: e.Now, LockTimeout: Budget,

@@ -8,9 +8,10 @@ import (
 	"gaffer/internal/engine/permission"
 )
 
-// byRules decides a request for permission by the rules in the user's settings, and by the rules
-// that the user has made with answers "for always". The outcome is [permission.Asked] if no rule
-// matches. It is the same if the rules cannot be read, because one of them might deny the request.
+// byRules decides a request for permission by two kinds of rules: those in the user's settings, and
+// those that the user has made by answering an earlier request "for always". If no rule matches,
+// the outcome is [permission.Asked]: only the user can decide. The outcome is also Asked if a rule
+// cannot be read, because this rule might deny the request.
 func (c *call) byRules(ctx context.Context, f openfleet.Fleet) permission.Decision {
 	ask := permission.Decision{Outcome: permission.Asked}
 	if c.Event.Tool == "" || c.Event.Tool == questionTool {

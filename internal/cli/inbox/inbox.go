@@ -1,5 +1,5 @@
 // Package inbox implements the commands 'gaffer inbox …'. The inbox is a list of the user's ideas.
-// They stay there until a command of the workflow works on them.
+// An idea waits there until a command of the project's workflow, such as evolve, works on it.
 package inbox
 
 import (
@@ -65,12 +65,12 @@ func typeFlag(cmd *cobra.Command, usage string) *string {
 	for _, t := range workflow.ItemTypes() {
 		words = append(words, string(t))
 	}
-	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+	// Ignore the error: the call fails only if the flag is undeclared or already has completions.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }
 
-// printRaw prints an item as JSON, including fields that gaffer does not know.
+// printRaw prints an item of the inbox as JSON, including fields that gaffer does not know.
 func printRaw(e *env.Env, item workflow.Item) error {
 	text, err := jsontree.Format(item.Raw.Raw())
 	if err != nil {

@@ -103,14 +103,14 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	return p.end()
 }
 
-// show prints a processed item. With --json, show only collects the items, and the method end
-// prints them as one list. With --json and --watch, there is no end, so show prints each item as a
-// line of JSON.
+// show prints an item of the inbox that was processed. With --json, show only collects the items,
+// and the method end prints them as one list. With --json and --watch, the command never calls end,
+// so show prints each item at once as a line of JSON.
 func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++
 	}
-	// With --watch, do not collect the items, because the list would grow without limit.
+	// With --watch, do not collect the processed items, because the list would grow without limit.
 	if !p.watch {
 		p.done = append(p.done, item.Raw)
 	}

@@ -74,8 +74,9 @@ func (s *setupPlan) ofProject(p project.Project) bool {
 	return p.From != "current folder" && (err != nil || p.Root != home)
 }
 
-// choose returns the agent programs to set up: the one that args names or, if args names none, all
-// that are installed. With --undo, it then also returns those that are not installed.
+// choose returns the agent programs to set up. If args names one, choose returns only this one. If
+// args names none, choose returns all that are installed; with --undo, it also returns those that
+// are not installed.
 func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -188,8 +189,9 @@ func localState(c *config.Config, root string) (lines []string) {
 }
 
 // listFiles sets s.files to the settings files of the programs, each with its intended content. If
-// the project's settings are edited, it adds .gitignore. With --undo, it does not add .gitignore if
-// another program's settings still contain gaffer.
+// the project's settings are edited, it also adds .gitignore to s.files. There is one exception: if
+// --undo is given, but the settings of another program still contain gaffer, the lines in
+// .gitignore are still needed, and .gitignore is not edited.
 func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {

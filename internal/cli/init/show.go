@@ -25,8 +25,8 @@ type file struct {
 	Path    string                `json:"path"`
 	Program agentsettings.Program `json:"program,omitempty"`
 	Action  string                `json:"action"` // create, change, remove or none
-	// Kept names gaffer's settings that are left out, because the file has another program's value
-	// in their place.
+	// Kept names those settings of gaffer that it leaves out of the file, because the file already
+	// has another program's value for them.
 	Kept []string `json:"kept"`
 	Diff string   `json:"diff"`
 }

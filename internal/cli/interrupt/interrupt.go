@@ -1,5 +1,5 @@
-// Package interrupt implements the command 'gaffer interrupt': it ends the current turn
-// of an agent and keeps its conversation.
+// Package interrupt implements the command 'gaffer interrupt'. It ends the current turn of an
+// agent, which is the agent's work on the latest message. The agent's conversation is kept.
 package interrupt
 
 import (

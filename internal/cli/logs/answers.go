@@ -14,8 +14,8 @@ type answers struct {
 	load  func() []fleet.QuestionRecord // returns the questions of the task, the oldest first
 	began time.Time                     // start of the attempt whose log is being printed
 
-	list []fleet.QuestionRecord // result of the last call of load, without the questions in used
-	used []string               // ids of the questions whose outcome was already returned by next
+	list []fleet.QuestionRecord // result of the last call of load, without the questions whose ids are in the field used
+	used []string               // ids of the questions whose outcome the method next has already returned
 }
 
 // next returns the outcome of a question in the log, or "" if the question was not answered yet.

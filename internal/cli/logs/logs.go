@@ -168,8 +168,8 @@ func heading(t fleet.Task, attempts []fleet.Attempt, n int, now time.Time) (line
 	return line + " ──", began
 }
 
-// reader is the writer to which a fleet writes a task's log. live is true after the existing part
-// of a followed log was written, so that all further output is new.
+// reader receives a task's log from a fleet and formats it for the user. live becomes true when the
+// output that existed at the start was written. From then on, all output is new.
 type reader struct {
 	*agentlog.Writer
 	last *lastLines
@@ -182,9 +182,9 @@ func (r *reader) CaughtUp() error {
 	return r.last.flush()
 }
 
-// lastLines is a writer that passes on only the last n of the lines that are written before a call
-// of flush. It passes them on when flush is called, and later lines at once. If n is negative, it
-// passes on all lines at once.
+// lastLines is a writer that keeps what is written until flush is called. flush passes on the last
+// n of these lines and drops the others. What is written after flush is passed on at once. If n is
+// negative, everything is passed on at once.
 type lastLines struct {
 	to      io.Writer
 	n       int

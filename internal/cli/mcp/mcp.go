@@ -57,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	for _, r := range mcp.Roles() {
 		words = append(words, string(r))
 	}
-	// Ignore the error: only a wrong call, such as one for an undeclared flag, can fail.
+	// Ignore the error: the call fails only if the flag is undeclared or already has completions.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	openfleet.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -65,8 +65,8 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// Catch SIGPIPE. By default it would kill the process when the client stops reading, before
-		// the process has withdrawn its open questions.
+		// Catch SIGPIPE, which the process gets if the client stops reading. By default it would
+		// kill the process before the process has withdrawn its open questions to the user.
 		broken := make(chan os.Signal, 1)
 		signal.Notify(broken, syscall.SIGPIPE)
 		defer signal.Stop(broken)
@@ -75,8 +75,9 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// options returns the options of the MCP server, with the project's opened documents. It reads the
-// project and the settings into the cache of e, so that concurrent tool calls only read that cache.
+// options returns the options of the MCP server. They contain the opened documents of the project's
+// workflow, sessions and team. options reads the project and the settings into the cache of e. Then
+// tool calls only read that cache, so they can run concurrently.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {
@@ -117,7 +118,8 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 
 // identify returns the agent that has started this MCP server. gaffer sets environment variables
 // that name the agent, but an agent program may start its MCP servers without them. So identify
-// first looks for the variables in the environments of the ancestor processes.
+// first looks for the variables in the environments of the ancestor processes, and only then in the
+// server's own environment.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Ancestors(os.Getpid()) {
 		if a.Attempt != "" {

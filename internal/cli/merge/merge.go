@@ -111,8 +111,9 @@ func (c command) merge(ctx context.Context) error {
 	next := func(ctx context.Context, yes bool) (results []fleet.MergeResult, err error) {
 		request := c.request
 		request.Yes = yes
-		// First merge the task whose conflict was resolved, with a request that names it: a request
-		// for the whole run would skip the task, because its new files are not approved.
+		// If an agent has just resolved the conflict of a task, first merge this task, with a
+		// request that names it. A request for the whole run would skip the task, because the user
+		// has not approved the files that the agent has changed.
 		if resolved != "" && request.Task == "" {
 			request.Task = resolved
 			results, err = c.overServer(ctx, request)
@@ -125,7 +126,8 @@ func (c command) merge(ctx context.Context) error {
 		return append(results, more...), err
 	}
 	// On this machine, use one merge queue for all passes of the loop. The queue remembers which
-	// changes the user has approved, even if an agent edits them to resolve a conflict.
+	// changes the user has approved. It merges such a change even after an agent has edited it to
+	// resolve a conflict.
 	if c.view.App != nil {
 		next = c.view.App.Landing.WithProgress(c.progress).Queue(c.request).Merge
 	}
@@ -137,8 +139,8 @@ func (c command) merge(ctx context.Context) error {
 		var last fleet.MergeResult
 		for _, m := range results {
 			last = m
-			// Skip a merge that an earlier pass has printed, or about which the user is asked
-			// below.
+			// Do not print a merge that an earlier pass of the loop has printed, or for which the
+			// user is asked for consent below.
 			if m.State == fleet.MergeAlready && listed(all, m.Task) || m.Consent && c.mayAsk() {
 				continue
 			}

@@ -24,9 +24,9 @@ func Runs(e *env.Env, ended bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
 }
 
-// Tasks completes the first argument with the tasks for which fits returns true. It suggests tasks
-// of the unfinished runs and of the latest run. If the user has typed RUN/, it suggests tasks of
-// that run.
+// Tasks completes the first argument with the tasks for which the function fits returns true. It
+// suggests tasks of the unfinished runs and of the latest run. If the user has typed RUN/, it
+// suggests tasks of that run.
 func Tasks(e *env.Env, fits func(fleet.Task) bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string { return tasks(ctx, f, typed, fits) })
 }
@@ -90,8 +90,8 @@ func Schedules(e *env.Env, removed bool) Completer {
 	})
 }
 
-// SuggestedRules completes a flag with the rules that a question suggests. The first argument on
-// the command line names the question.
+// SuggestedRules completes the value of a flag with the permission rules that gaffer suggests for
+// an open question. The first argument on the command line names the question.
 func SuggestedRules(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (rules []string) {
 		_ = WithQuestions(ctx, e, func(all Everything) error {
@@ -106,8 +106,9 @@ func SuggestedRules(e *env.Env) Completer {
 	})
 }
 
-// Grants completes the first argument with the ids of grants. A grant is a rule that a user has
-// made by an answer that also holds for later requests.
+// Grants completes the first argument with the ids of grants. A grant is a permission rule. It
+// exists because a user answered an agent's request with an answer that also holds for later
+// requests.
 func Grants(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
 		list, _ := f.Grants(ctx) // ignore the error: a shell prompt cannot show it

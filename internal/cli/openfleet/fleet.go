@@ -34,16 +34,16 @@ type Fleet interface {
 	// it includes only tasks of the command's project.
 	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
 
-	// FindRun returns the id of the run that a user means by a text, such as the start of an id. If
-	// unfinished is true, it finds a run that has ended only by its whole id. FindTask returns the
-	// task that a user means by a text, such as a name. Both search the command's project. A run of
-	// another project is found by its whole id.
+	// FindRun returns the id of the run that a user means by a text, such as the start of an id. It
+	// searches the command's project and, if unfinished is true, only the runs that have not ended.
+	// The whole id of a run always finds that run, in any project. FindTask returns the task that a
+	// user means by a text, such as RUN/TASK or a task's id.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
-	// Follow calls visit with the current run: once at the start, and then after every change. It
-	// may also call visit without a change. Calls are at least interval apart. Follow returns when
-	// the run has ended, when visit returns an error, or when ctx ends.
+	// Follow calls the function visit with the current run: once at the start, and then after every
+	// change. It may also call visit without a change. Two calls are at least interval apart.
+	// Follow returns when the run has ended, when visit returns an error, or when ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, visit func(fleet.Run) error) error
 
 	// Latest returns all unfinished runs and the latest n runs of all projects, without their
@@ -64,9 +64,9 @@ type Fleet interface {
 	ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error)
 	Reviews(ctx context.Context, run string) (fleet.RunReviews, error)
 
-	// Changes calls notify at the start and after every change of the fleet's data. It may also
-	// call notify without a change. Calls are at least interval apart. Changes returns when notify
-	// returns an error, when ctx ends, or when this machine's database cannot be read.
+	// Changes calls the function notify at the start and after every change of the fleet's data. It
+	// may also call notify without a change. Two calls are at least interval apart. Changes returns
+	// when notify returns an error, when ctx ends, or when this machine's database cannot be read.
 	Changes(ctx context.Context, interval time.Duration, notify func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
@@ -75,8 +75,8 @@ type Fleet interface {
 	// first. It leaves out rules that no longer hold. RemoveGrant removes a rule.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, id string) error
-	// Permissions counts the requests of agents for permission since a time, and their answers. If
-	// everywhere is false, it counts only requests of the command's project.
+	// Permissions counts the requests for permission that agents have made since a time, and how
+	// they were answered. If everywhere is false, it counts only requests of the command's project.
 	Permissions(ctx context.Context, everywhere bool, since time.Time) ([]fleet.PermissionRequest, error)
 	// Ask stores a question for the user that belongs to no task, and returns the question's id.
 	// Question returns whether and how a question was answered. Withdraw closes a question. A
@@ -89,19 +89,20 @@ type Fleet interface {
 	// adding a comment or sending the change back to the agent. It returns the new review.
 	Review(ctx context.Context, run, task string) (fleet.Review, error)
 	ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error)
-	// Send sends a message to the agent of m.Task in m.Run. If the task has ended, its agent is
-	// started again. A message whose id was sent before is not sent again.
+	// Send sends a message to the agent of the task m.Task in the run m.Run. If this task has
+	// ended, its agent is started again. A message whose id was sent before is not sent again.
 	Send(ctx context.Context, m fleet.Message) (fleet.Message, error)
 	Messages(ctx context.Context, run, task string) ([]fleet.Message, error)
 	WithdrawMessage(ctx context.Context, run, task, message string) error
-	// Interrupt ends the current turn of a running agent, and keeps its conversation.
+	// Interrupt ends the current turn of a running agent, which is the agent's work on the latest
+	// message. The agent's conversation is kept.
 	Interrupt(ctx context.Context, run, task string) error
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// RetryWithBudget is like Retry, and sets the task's budget. RaiseBudget sets the budget of a
-	// run, and queues again the tasks that failed because the old budget was spent. If an amount in
-	// budget is zero, the old amount stays.
+	// run, and queues again the tasks that failed because the old budget was spent. A budget has an
+	// amount of money and a number of tokens. If one of them is zero, its old value stays.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the
@@ -118,8 +119,8 @@ type Fleet interface {
 	Restore(ctx context.Context, run, task string) (fleet.Review, error)
 
 	// Fork makes a new run with one task. The task starts with a copy of another task's
-	// conversation and files. Turns returns the turns of a task's conversation. Fork can copy the
-	// conversation up to one of these turns.
+	// conversation and files. Turns returns the turns of a task's conversation: each is a message
+	// of the user and the agent's reply. Fork can copy the conversation up to one of these turns.
 	Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error)
 	Turns(ctx context.Context, run, task string) ([]fleet.Turn, error)
 

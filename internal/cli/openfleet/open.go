@@ -11,8 +11,9 @@ import (
 )
 
 // OpenApp opens gaffer's app in the command's project. The app calls the function notice with
-// messages for the user. If notice is nil, the messages are printed to stderr. OpenApp also tries
-// to write the documents of ended runs that an earlier gaffer process could not write.
+// messages for the user. If notice is nil, the messages are printed to stderr. An earlier gaffer
+// process may have failed to write the documents of a run that has ended. OpenApp tries to write
+// them again.
 func OpenApp(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {

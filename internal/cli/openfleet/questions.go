@@ -50,9 +50,10 @@ func (a Asked) Line() string {
 }
 
 // ByHand returns the online agents that users have started by hand, on this machine and in the
-// fleet f. If everywhere is false, it leaves out agents of other projects. An agent on this machine
-// belongs to the command's project if its folder is in the project. An agent on another machine
-// belongs to it if its folder has the project's name. Agents whose folder is unknown are included.
+// fleet f. If everywhere is false, it leaves out agents of other projects, but not agents whose
+// folder is unknown. An agent on this machine belongs to the command's project if its folder is in
+// the project's folder. An agent on another machine belongs to it if the last element of its
+// folder's path is the project's name.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -62,7 +63,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	if err != nil {
 		return nil, err
 	}
-	// A server knows the agents on this machine only if a worker runs here, so add them.
+	// f belongs to a server. A server learns about the agents on this machine only from a worker
+	// that runs on this machine. There may be no such worker, so add these agents here.
 	if f.Where() != "" {
 		here, err := app.WorkersByHand(ctx, opts)
 		if err != nil {
@@ -84,8 +86,9 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	}), nil
 }
 
-// Questions returns the open questions of a fleet, and those that the agents in byHand ask only in
-// their own terminals. The oldest question comes first.
+// Questions returns the open questions of a fleet. byHand holds agents that users have started by
+// hand. Questions adds the questions that these agents ask only in their own terminals. The oldest
+// question comes first.
 func Questions(ctx context.Context, f Fleet, byHand []fleet.Worker) ([]Asked, error) {
 	list, err := questionsOf(ctx, f)
 	return withPrompts(list, byHand), err
@@ -99,8 +102,9 @@ func questionsOf(ctx context.Context, f Fleet) (list []Asked, err error) {
 	return list, err
 }
 
-// withPrompts returns list with a question for each agent in byHand that waits at its own prompt
-// and has no question in list. It sorts the result by age, the oldest first.
+// withPrompts returns list with additional questions. byHand holds agents that users have started
+// by hand. If such an agent waits at its own prompt and has no question in list, withPrompts adds a
+// question for it. It sorts the result by age, the oldest first.
 func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	for _, w := range byHand {
 		asked := slices.ContainsFunc(list, func(a Asked) bool { return a.Name == w.Name })

@@ -20,8 +20,8 @@ import (
 type Backend struct {
 	Protocol  server.Protocol    // handles requests of the coordinator protocol
 	Runs      server.Runs        // handles requests about runs; if nil, they get status 404
-	Changes   server.Changes     // handles requests about changes of tasks; if nil, they get status 404
-	Landing   server.Landing     // handles requests to merge changes; if nil, they get status 404
+	Changes   server.Changes     // handles requests about the files that tasks have changed; if nil, they get status 404
+	Landing   server.Landing     // handles requests to merge tasks' changes; if nil, they get status 404
 	Terminals server.Terminals   // handles requests to show agents' terminals; if nil, they get status 404
 	NewRuns   server.NewRuns     // handles requests to start runs; if nil, they get status 404
 	Schedules server.Schedules   // handles requests about schedules; if nil, they get status 404

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// errorHandler is a log handler that passes errors to notice. It drops all other log entries,
-// because they would mix with the output of the command.
+// errorHandler is a log handler that passes errors to the function notice, as messages for the
+// user. It drops all other log entries, because they would mix with the output of the command.
 type errorHandler struct{ notice func(text string) }
 
 // Enabled implements [slog.Handler].

@@ -18,17 +18,18 @@ import (
 	"gaffer/internal/connect/localservers"
 )
 
-// Page is a dashboard that this process serves on this machine until Close.
+// Page is a dashboard that this process serves on this machine until [Page.Close] is called.
 //
-// A page that Open returns keeps its access tokens in memory and not in the database. While a page
-// is served, a file in gaffer's state folder holds the page's address and one of its tokens. From
-// this file, 'gaffer open' of the same user learns how to open the page and log in.
+// If the page comes from the function [Open], its access tokens are in memory and not in the
+// database. While a page is served, a file in gaffer's state folder holds the page's address and
+// one of its tokens. From this file, 'gaffer open' of the same user learns how to open the page and
+// log in.
 type Page struct {
 	URL string // the address of the server
 
 	server  *server.Server
 	close   func() error // closes the backend
-	forget  func() error // deletes the file that publish has written
+	forget  func() error // deletes the file that the function publish has written
 	stop    context.CancelFunc
 	stopped chan error
 }
@@ -37,8 +38,8 @@ type Page struct {
 const closeTimeout = time.Second
 
 // Open serves the dashboard for the fleet of the app a, on a free port of the loopback address. If
-// the caller closes the page at the end of a run, run is that run's id; otherwise it is "". Open
-// passes errors of the server to notice.
+// the caller closes the page at the end of a run, the parameter run is that run's id; otherwise it
+// is "". Open passes errors of the server to the function notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,9 +58,9 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	return p, nil
 }
 
-// Serve serves the dashboard of a backend on l, in the background. If the caller closes the page at
-// the end of a run, run is that run's id; otherwise it is "". [Page.Close] closes b and l. If Serve
-// returns an error, b and l are still open.
+// Serve serves the dashboard of the backend b on the listener l, in the background. If the caller
+// closes the page at the end of a run, the parameter run is that run's id; otherwise it is "".
+// [Page.Close] closes b and l. If Serve returns an error, b and l are still open.
 func Serve(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&errorHandler{notice}))
 	if err != nil {
@@ -111,7 +112,8 @@ func (p *Page) Visited() bool { return p.server.Visited() }
 // server's event stream.
 func (p *Page) Watched() bool { return p.server.Watched() }
 
-// Close deletes the file that publish has written, stops the server and closes the backend.
+// Close deletes the file with the page's address and token, stops the server and closes the
+// backend.
 func (p *Page) Close() error {
 	err := p.forget()
 	p.stop()

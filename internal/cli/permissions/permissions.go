@@ -102,7 +102,8 @@ func printRequests(e *env.Env, list []fleet.PermissionRequest) error {
 	return nil
 }
 
-// answers returns the numbers of answers to a request, such as "3 allowed, 1 denied".
+// answers returns a text that says how often the requests in p were allowed and denied, such as "3
+// allowed, 1 denied".
 func answers(p fleet.PermissionRequest) string {
 	var parts []string
 	for _, count := range []struct {
@@ -119,8 +120,8 @@ func answers(p fleet.PermissionRequest) string {
 	return strings.Join(parts, ", ")
 }
 
-// by returns the names of those who have answered the requests, the most frequent first. It calls
-// the user "you".
+// by returns the names of the users and rules that have answered the requests. Those with the most
+// answers come first. For the user of this command, it returns "you".
 func by(p fleet.PermissionRequest) string {
 	var names []string
 	for _, a := range p.By {
@@ -135,8 +136,8 @@ func by(p fleet.PermissionRequest) string {
 
 func ago(e *env.Env, t time.Time) string { return phrase.Age(max(e.Now().Sub(t), 0)) + " ago" }
 
-// printPlan prints a list of permissions in the format of a plan. The list has the rules of those
-// requests that were allowed and never denied.
+// printPlan prints permission rules in the format of a plan, so that the user can copy them into a
+// plan. It prints the rules of those requests in list that were allowed and never denied.
 func printPlan(e *env.Env, list []fleet.PermissionRequest) error {
 	var allowed, both []string
 	for _, p := range list {
@@ -213,7 +214,8 @@ func verb(g fleet.Grant) string {
 	return "allow"
 }
 
-// where returns a text that says what a grant holds for: a task, a run, or "always".
+// where returns a text that says where a grant applies: to a task, to a run, or always. A grant is
+// a permission rule that a user has made by answering an agent's request.
 func where(g fleet.Grant) string {
 	switch g.Scope {
 	case fleet.GrantTask:
@@ -259,7 +261,7 @@ it. Requests that it has already answered stay answered.`,
 }
 
 // findGrant returns the grant whose id is text or, if there is none, the only one whose id starts
-// with text.
+// with text. A grant is a permission rule that a user has made by answering an agent's request.
 func findGrant(ctx context.Context, f openfleet.Fleet, text string) (fleet.Grant, error) {
 	list, err := f.Grants(ctx)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // verbs returns the answers that a permission rule can give to an agent's request.
 func verbs() []string { return []string{"allow", "deny", "ask"} }
 
-// key returns the name of the setting that lists the rules with the answer verb, such as
-// "permissions.allow".
+// key returns the name of the setting that lists the permission rules with this answer. For the
+// answer "allow", it is "permissions.allow".
 func key(verb string) string { return "permissions." + verb }
 
 func keys() (names []string) {

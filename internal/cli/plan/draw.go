@@ -18,12 +18,14 @@ const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	// A stage with more than maxRows+1 tasks is drawn as maxRows tasks and a row "… and N more".
+	// A stage (see [picture]) with more than maxRows+1 tasks is drawn as maxRows tasks and a row
+	// "… and N more".
 	maxRows = 40
 )
 
-// picture draws a plan: one box per stage, an arrow to the next stage, and beside each
-// task what it waits for.
+// picture draws a plan as boxes, one below the other. Each box is a stage: tasks that can start
+// when all tasks of the boxes above are complete. Beside each task, picture shows which tasks it
+// waits for.
 type picture struct {
 	env   *env.Env
 	out   *bufio.Writer
@@ -48,7 +50,8 @@ func draw(e *env.Env, p plan.Plan) error {
 	return pic.out.Flush()
 }
 
-// measure sets the widths of the columns and of the box, so that the box has at most 80 columns.
+// measure sets the widths of the table columns in the boxes, and the width of the boxes. A box is
+// at most as wide as 80 characters.
 func (p *picture) measure() {
 	w := &p.width
 	needs := 0
@@ -58,16 +61,17 @@ func (p *picture) measure() {
 		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
 		needs = max(needs, cells.Width(p.needs(t)))
 	}
-	// fixed is the width of a row without its columns name and needs. A row has the form
-	// │ ✓ id  name  agent  ← needs │
+	// The variable fixed is the width of a row whose columns name and needs are empty. A row has
+	// the form │ ✓ id  name  agent  ← needs │
 	fixed := 6 + w.id + columnWidth(w.agent)
 	room := columns - fixed - 2
 	w.name = min(w.name, max(room-columnWidth(needs), room/2))
 	w.box = min(columns, max(fixed+columnWidth(w.name)+columnWidth(needs), 30))
 }
 
-// columnWidth returns the width of a column including the two spaces before it, or 0 for an empty
-// column, which is not drawn.
+// columnWidth returns the width of a column with the two spaces before it. The parameter column is
+// the width without these spaces. columnWidth returns 0 if it is 0, because an empty column is not
+// drawn.
 func columnWidth(column int) int {
 	if column == 0 {
 		return 0
@@ -102,7 +106,7 @@ func (p *picture) title(stages int) {
 	}
 }
 
-// box draws the box of stage n.
+// box draws the box of stage n. ids are the ids of its tasks. last is true if no stage follows.
 func (p *picture) box(n int, ids []string, last bool) {
 	head := fmt.Sprintf("┌─ stage %d ", n)
 	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-cells.Width(head)-1))
@@ -151,9 +155,10 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs returns a text that says what task t waits for, such as "← api, all of stage 1". It
-// consists of the task ids in t.After and the wave that [lowerWaves.unnamed] describes. Of more
-// than four ids it lists three, and counts the others.
+// needs returns a text that says what task t waits for, such as "← api, all of stage 1". The text
+// lists the task ids in t.After. If there are more than four, it lists three of them and says how
+// many more there are. Then comes the text of [lowerWaves.unnamed], which describes the tasks that
+// t waits for because of its wave number.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)

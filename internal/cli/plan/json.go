@@ -14,8 +14,8 @@ type refusal struct {
 	Problems plan.Problems `json:"problems"`
 }
 
-// checked is the JSON form of a valid plan. A field that also exists in plan files has the same key
-// in both.
+// checked is the JSON form of a valid plan. If plan files have the same field, its key is the same
+// here.
 type checked struct {
 	Valid      bool          `json:"valid"`
 	Name       string        `json:"name"`

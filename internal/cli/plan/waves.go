@@ -13,7 +13,7 @@ import (
 type lowerWaves struct {
 	numbers []int       // wave numbers that occur in the plan, in ascending order
 	size    map[int]int // number of tasks, by wave number
-	drawn   bool        // each stage N consists of exactly the tasks with wave N
+	drawn   bool        // true if, for each N, stage N of the drawing consists of exactly the tasks with wave number N
 }
 
 func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
@@ -34,9 +34,9 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 	return l
 }
 
-// unnamed describes the wave that task t waits for, such as "all of stage 1". It returns "" if t
-// has no wave number, if there is no lower wave, or if t.After already names all tasks of that
-// wave.
+// unnamed describes the tasks that task t waits for because of its wave number, such as "all of
+// stage 1". It returns "" in three cases: t has no wave number, no task has a lower wave number, or
+// t.After already names all tasks of the next lower wave.
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

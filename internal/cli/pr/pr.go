@@ -94,8 +94,9 @@ func (o options) fetchComments(ctx context.Context, e *env.Env, a *app.App, t fl
 			return err
 		}
 		said = "there is nothing to send to the agent of %s"
-		// If there are unsent comments, SendBack sends them. If an earlier command has sent all
-		// comments, SendBack only makes sure that a process works on the run.
+		// If there are unsent comments, SendBack sends them to the agent. If an earlier command has
+		// already sent all comments, SendBack only makes sure that a gaffer process works on the
+		// run, so that the agent continues.
 		if openfleet.HasDrafts(r) || r.State == fleet.ReviewSentBack {
 			r, before, err := openfleet.SendBack(ctx, f, t.Run, t.ID, "")
 			if err != nil {

@@ -88,7 +88,8 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 // byHandName is shown instead of a run's name for agents that users have started by hand.
 const byHandName = "by hand"
 
-// onlyShown returns the questions of tasks in runs and of agents in byHand, and drops all others.
+// onlyShown returns only those questions that come from a task of the given runs, or from one of
+// the agents in the parameter byHand.
 func onlyShown(questions []openfleet.Asked, runs []fleet.Run, byHand []fleet.Worker) []openfleet.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {

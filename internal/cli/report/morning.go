@@ -60,9 +60,10 @@ func isWord(since string) bool {
 	return since == "yesterday" || since == "today" || strings.Contains(since, ":") && !strings.Contains(since, "-")
 }
 
-// recordSince converts the text of --since for the report on run and result records. That report
-// does not know texts such as "yesterday", whose meaning depends on the user's time zone.
-// recordSince replaces such a text by a time in UTC. It returns any other text unchanged.
+// recordSince converts the text of --since for the report on past attempts, which is made from
+// their run and result records. That report does not know texts such as "yesterday", whose meaning
+// depends on the user's time zone. recordSince replaces such a text by a time in UTC. It returns
+// any other text unchanged.
 func recordSince(text string, now time.Time) string {
 	if at, err := env.Since(text, now); isWord(text) && err == nil {
 		return at.UTC().Format(time.RFC3339)
@@ -71,8 +72,8 @@ func recordSince(text string, now time.Time) string {
 }
 
 // morning returns the time at which the morning report begins. ok is true if the flags of 'gaffer
-// report' ask for the morning report: --since is "yesterday", "today" or a time of day, and no
-// other flag asks for a page or selects records.
+// report' ask for the morning report. For this, --since must be "yesterday", "today" or a time of
+// day, and the flags --html, --agent, --model and --template must not be given.
 func (o options) morning(e *env.Env) (since time.Time, ok bool) {
 	if !isWord(o.since) || o.html != "" || len(o.agents)+len(o.models)+len(o.templates) > 0 {
 		return since, false

@@ -1,6 +1,6 @@
-// Package report implements two commands. 'gaffer report' prints statistics about the run and
-// result records. 'gaffer report morning' prints what has happened to tasks since yesterday
-// evening.
+// Package report implements two commands. 'gaffer report' prints statistics about past attempts,
+// computed from the run and result records that are stored for each attempt. 'gaffer report
+// morning' prints what has happened to tasks since yesterday evening.
 package report
 
 import (
@@ -92,7 +92,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	if err == nil {
 		query.Cost, err = app.AttemptCosts(ctx, opts)
 	}
-	if err != nil { // print the report without costs
+	if err != nil { // the costs cannot be read: print the report without them
 		query.Cost = nil
 		e.Talk("what runs have cost is not known: %s", display.Printable(err.Error()))
 	}
@@ -140,11 +140,12 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// maxSeen is the maximum number of existing names that are listed if a name in the query matches no
-// attempt.
+// maxSeen is the maximum number of existing names that are listed if the user limits the report to
+// the name of an agent, model or template that no attempt has.
 const maxSeen = 12
 
-// printUnmatched prints the names in the query that match no attempt in the report's period.
+// printUnmatched prints those names of agents, models and templates that the user has asked for,
+// but that no attempt in the period of the report has.
 func printUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
 		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))

@@ -17,8 +17,8 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// act does what the flags say: it comments on a change, and then approves it or sends it back. It
-// returns an error if task is empty, which means that the user has named a run.
+// act does what the flags say: it comments on a change, and then approves it or sends it back. The
+// parameter task is empty if the user has named a run instead of a task; then act returns an error.
 func act(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, args []string, o options) error {
 	if task == "" {
 		return exit.Usage(fmt.Errorf("%q is a run, want a task", args[0]))
@@ -70,9 +70,9 @@ func act(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, a
 }
 
 // commentAt returns a comment with a position but without text. The position is the value of
-// --comment: '.' for the whole change, PATH, PATH:LINE or PATH:FIRST-LAST. It returns an error if
-// the change has no such file, or the file no such line. It does not check the lines of a file
-// whose diff is too large.
+// --comment: '.' for the whole change, PATH, PATH:LINE or PATH:FIRST-LAST. commentAt returns an
+// error if the change has no such file, or if the file has no such line. It does not check the
+// lines of a file whose diff is too large.
 func commentAt(ctx context.Context, f openfleet.Fleet, c fleet.Change, o options) (fleet.Comment, error) {
 	at := fleet.Comment{Tree: c.Tree}
 	if o.comment == "." {

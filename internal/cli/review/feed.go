@@ -24,13 +24,14 @@ type feed struct {
 	notices <-chan string
 	send    func(any)
 
-	again chan struct{} // receives a value when the list or the change must be read again
+	again chan struct{} // receives a value when the list of changes and the shown change must be read again
 	mu    sync.Mutex
 	// shown is what the screen shows: the change of a task, or the list of changes if shown.Task is
 	// empty.
 	shown screen.Show
-	// read is the result of stateOf for the shown change when the change was last read. It is "" if
-	// the change must be read again.
+	// read is the text that stateOf returned when the shown change was last read. If stateOf now
+	// returns another text, the change must be read again. If read is "", the change must be read
+	// again, too.
 	read string
 
 	// unsaved is the last comment that could not be saved, with its idempotency key. It is zero if
@@ -47,8 +48,9 @@ func newFeed(f openfleet.Fleet, notices <-chan string) *feed {
 	return &feed{fleet: f, notices: notices, again: make(chan struct{}, 1)}
 }
 
-// perform starts an action of the user. For [screen.Show], it only requests that [feed.run] reads
-// the data. For other actions, it returns a task that performs the action.
+// perform starts an action of the user. For [screen.Show], it stores what the screen shows, and
+// requests that [feed.run] reads it. For other actions, it returns a [program.Task], a background
+// job of the screen that performs the action.
 func (f *feed) perform(ctx context.Context, action any) program.Task {
 	switch action := action.(type) {
 	case screen.Show:
@@ -60,8 +62,9 @@ func (f *feed) perform(ctx context.Context, action any) program.Task {
 		return program.Task{Name: "read " + action.Path, Do: func() (any, error) {
 			diff, err := f.fleet.ChangedFile(ctx, action.Run, action.Task, fleet.FileQuery{Path: action.Path, Tree: action.Tree, From: action.From})
 			if err != nil {
-				// Return the error as a message for the screen. As the error of the task, it would
-				// make the command fail if the user leaves the screen before the error is shown.
+				// Return the error as a message for the screen. If it were returned as the error of
+				// the background job, the command would fail if the user left the screen before the
+				// error is shown.
 				return screen.ReadFailure{Run: action.Run, Task: action.Task, Path: action.Path, Why: errorText(err)}, nil
 			}
 			return screen.File{Of: action, Diff: diff}, nil
@@ -87,9 +90,9 @@ func (f *feed) requestRead() {
 	}
 }
 
-// run reads the list and the shown change again whenever something may have changed, until ctx
-// ends. It also passes this machine's messages for the user to the screen. It returns when all its
-// goroutines have ended.
+// run reads the list of changes and the shown change again whenever something may have changed,
+// until ctx ends. It also passes notices, which are messages of gaffer for the user, to the screen.
+// It returns when all its goroutines have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -104,8 +107,8 @@ func (f *feed) run(ctx context.Context) {
 			all.Wait()
 			return
 		case notice := <-f.notices:
-			// Do not show a server's notices: if the server does not answer, the screen itself
-			// shows that.
+			// With a server, the notices only say that the server does not answer, or that it
+			// answers again. Do not show them, because the screen itself shows this.
 			if f.fleet.Where() == "" {
 				f.send(screen.Done{Err: errors.New(notice)})
 			}
@@ -146,7 +149,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // the list leaves out some tasks, such as candidates and tasks without a change
+	} else { // the list leaves out some tasks: for example, tasks without a change, and agents that compete on a task
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -267,10 +270,10 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of a new comment. If the user sends the last unsaved comment
-// again, keyOf returns its old key, so that the server does not store the comment twice: the first
-// request may have succeeded although its answer was lost. In any case keyOf forgets the unsaved
-// comment.
+// keyOf returns the idempotency key of a new comment. The user may send a comment again that could
+// not be saved, although the first request succeeded and only its response was lost. So if the
+// comment equals the last unsaved one, keyOf returns the old key, so that the comment is not stored
+// twice. For any other comment, it returns a new key. In both cases it forgets the unsaved comment.
 func (f *feed) keyOf(a screen.Act) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -28,8 +28,8 @@ type Request struct {
 	names []string // names of the flags that RequestFlags has added
 }
 
-// RequestFlags adds to cmd those flags of 'gaffer run' that say which plan is run, and how. The
-// returned request reads their values from cmd once its flags were parsed.
+// RequestFlags adds to cmd those flags of 'gaffer run' that say which plan is run, and how. After
+// cmd has parsed its command line, the returned request reads the values of these flags from cmd.
 func RequestFlags(cmd *cobra.Command) *Request {
 	own := map[string]bool{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { own[f.Name] = true })
@@ -43,10 +43,10 @@ func RequestFlags(cmd *cobra.Command) *Request {
 	return r
 }
 
-// Args returns the arguments with which [Load] reads the same plan again. plans are the plan
-// arguments as the user has typed them. Args makes the paths of plans and in the values of
-// --prompts-dir, --template and --from absolute, and leaves other values as they are. It returns an error if there is
-// neither a plan nor the flag --from.
+// Args returns the arguments with which [Load] reads the same plan again. The parameter plans
+// contains the names of plans as the user has typed them. Args makes paths absolute: those of the
+// plans, and those in the values of --prompts-dir, --template and --from. It leaves other values as
+// they are. It returns an error if there is neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {
@@ -90,8 +90,9 @@ func absolute(e *env.Env, typed string) string {
 	return path
 }
 
-// absoluteSource returns a source of tasks with the absolute path of its file. It returns a source
-// without a file unchanged.
+// absoluteSource returns the value of --from, which names a source of tasks such as a CSV file or a
+// GitHub repository, with an absolute path. If the source is not a file, it returns the value
+// unchanged.
 func absoluteSource(e *env.Env, typed string) string {
 	spec, err := source.Parse(typed)
 	switch {
@@ -105,7 +106,8 @@ func absoluteSource(e *env.Env, typed string) string {
 
 // Load reads the plan that the arguments of 'gaffer run' name, in the project and the current
 // folder of e. If the plan has no task to run, it returns a [*schedulerun.NothingError]. It also
-// returns an error for a bead file, because 'gaffer dispatch' runs those.
+// returns an error if the plan is a file of beads (work items with their own format), because
+// 'gaffer dispatch' runs those.
 func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	var o options
 	cmd := &cobra.Command{Use: "run"}
@@ -140,7 +142,7 @@ func Load(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	return p, nil
 }
 
-// Loader returns a function that reads the plans of schedules with [Load]. The function prints
+// Loader returns a function that calls [Load] to read the plans of schedules. Load then prints
 // nothing and reads no input.
 func Loader(e *env.Env) app.PlanLoader {
 	return func(ctx context.Context, root string, args []string) (plan.Plan, error) {

@@ -206,7 +206,9 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := openfleet.Submit(ctx, e, t.Fleet, p, o.on)
-	// If another run has taken the items since the source was read, there is nothing to do.
+	// The plan of --from has a task for each item of a source, such as an issue. Since the source
+	// was read, another run may have taken one of the items. Then no run is created. That is not an
+	// error.
 	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" {
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}
@@ -254,13 +256,14 @@ func loadPlans(e *env.Env, args []string, o options) (plan.Plan, error) {
 	return o.applyTo(whole)
 }
 
-// applyTo returns the plan with the flags applied.
+// applyTo returns the plan with the values that the flags set, in place of the plan's own values.
 func (o options) applyTo(p plan.Plan) (plan.Plan, error) {
 	p.Warnings = append(p.Warnings[:len(p.Warnings):len(p.Warnings)], o.over.UnusedWarnings(p.Tasks)...)
 	return o.over.Apply(p)
 }
 
-// nothingToTake prints that a source has no items for a run. This is not an error.
+// nothingToTake prints that the source of --from, such as an issue tracker, has no items from which
+// a run could be made. The command then ends without an error.
 func nothingToTake(e *env.Env, made app.SourcePlan, asJSON bool) error {
 	if asJSON {
 		return runview.NothingLeft(e, plan.Plan{Name: made.From, SourceFile: made.SourceFile}, true)
@@ -282,8 +285,8 @@ type item struct {
 	Prompt string `json:"prompt"`
 }
 
-// printItems prints the items of a source from which a run would be made. If several agents compete
-// on an item, printItems still prints the item only once.
+// printItems prints the items of a source, such as issues, from which a run would be made. If
+// several agents compete on an item, printItems still prints the item only once.
 func printItems(e *env.Env, p plan.Plan, asJSON bool) error {
 	list, rows := []item{}, [][]string{{"TASK", "TITLE", "AGENT", "ADDRESS"}}
 	for _, t := range p.Tasks {

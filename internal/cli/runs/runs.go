@@ -121,9 +121,10 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 // maxRead is the maximum number of runs that are read. A server returns no more in one answer.
 const maxRead = 1000
 
-// find returns the runs that match the flags, the latest first, and the number of open questions by
-// run id. It reads at most maxRead runs. Without filters it reads only one run more than the limit,
-// so that the caller sees whether there are more. The caller applies the limit.
+// find returns the runs that match the flags, the latest first, and a map from the id of a run to
+// the number of its open questions. It reads at most maxRead runs. Without filters it reads only
+// one run more than the limit, so that the caller sees whether there are more. The caller applies
+// the limit.
 func find(ctx context.Context, f openfleet.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

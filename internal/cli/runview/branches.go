@@ -12,13 +12,13 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// branchesWithin is the timeout for the git commands that a summary needs.
+// branchesWithin is the timeout for the git commands that the summary of a run needs.
 const branchesWithin = 10 * time.Second
 
-// branches returns the branches of the project's repository. A value is true if the branch has
-// commits that are not in the checked-out branch. branches returns nil if no task of the run has a
-// branch, if the run is on a server, or if git fails or does not answer in time. If the result is
-// nil, the summary names only branches whose worktree exists.
+// branches returns a map with the names of the branches in the project's repository as keys. A
+// value is true if the branch has commits that are not in the checked-out branch. branches returns
+// nil if no task of the run has a branch, if the run is on a server, or if git fails or does not
+// answer in time. If the result is nil, the summary names only branches whose worktree exists.
 func (v *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -41,8 +41,9 @@ func (v *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// Changes counts the changes of a run's tasks. It returns zero values if no task has a branch, if
-// the run is on a server, or if git fails or does not answer in time.
+// Changes counts the changes that the tasks of a run have made, by their state. It returns zero
+// values if no task has a branch, if the run is on a server, or if git fails or does not answer in
+// time.
 func (v *View) Changes(r fleet.Run) fleet.Changes {
 	if v.App == nil || !slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Branch != "" }) {
 		return fleet.Changes{}
@@ -80,9 +81,9 @@ func branchLines(r fleet.Run, at summaryPlace) (lines []string) {
 }
 
 // mergeCommands returns lines with the git commands that merge the work of a complete run into the
-// branch that the user has checked out. It returns none for a team's run. It leaves out branches
-// that a later task's branch contains, and branches whose commits are already in the checked-out
-// branch.
+// branch that the user has checked out. It leaves out a branch if the branch of a later task
+// contains it, or if its commits are already in the checked-out branch. For a run of 'gaffer team'
+// it returns no lines, because that command prints its own.
 func mergeCommands(r fleet.Run, at summaryPlace) (lines []string) {
 	if r.Status != fleet.Complete || r.Team != "" {
 		return nil

@@ -13,8 +13,10 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// openingLines returns the first lines of a run's view, before any change: the run's name, tasks,
-// parallelism, counts and pauses, then its open questions.
+// openingLines returns the lines that describe a run before its first change is shown. The first
+// line contains the name, the number of tasks, how many tasks may run in parallel, the number of
+// tasks in each status, and what keeps tasks from starting, such as a paused agent account. A line
+// for each open question follows.
 func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 	first := "run " + r.ID + ": " + phrase.Join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), parallelText(r, remote), phrase.Counts(r.Counts))
 	lines := []string{phrase.Join("; ", first, pausedText(r, now))}
@@ -27,7 +29,7 @@ func openingLines(r fleet.Run, remote bool, now time.Time) []string {
 }
 
 // parallelText says how many tasks of a run may run in parallel. It returns "" for a run with one
-// task, and for the run of a team, because the team decides this itself.
+// task, and for a run of 'gaffer team', because the team of agents decides this itself.
 func parallelText(r fleet.Run, remote bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
@@ -94,7 +96,8 @@ func taskChanges(previous, current fleet.Task, now time.Time) (lines []string) {
 			try = "attempt " + n + " of " + of
 		}
 		line := phrase.Join(", ", "started", try, cmp.Or(phrase.Using(current, current.Attempt), phrase.Join(" ", phrase.Line(current.Agent), phrase.Line(current.Model))))
-		// If the previous attempt ended between the two states, the line also says that it failed.
+		// If the attempt before this one ended between the two states, the line also says that that
+		// attempt failed.
 		if previous.Attempt != nil && previous.Status == fleet.Running && previous.Attempt.Class == "" {
 			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", previous.Attempt.Number), phrase.Line(current.Outcome))
 		}

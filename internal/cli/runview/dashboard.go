@@ -26,9 +26,10 @@ func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags returns an error if --detach is used together with --open, or inside a task of gaffer.
-// show and detach are the values of --open and --detach. remote is true if a server's workers run
-// the plan; then both flags can be used. Call CheckFlags before anything is created.
+// CheckFlags returns an error if --detach is used together with --open, or if --detach is used in a
+// process that a task of gaffer has started. show and detach are the values of --open and --detach.
+// remote is true if a server's workers run the plan; then CheckFlags allows both flags. Call
+// CheckFlags before anything is created.
 func CheckFlags(e *env.Env, show, detach, remote bool) error {
 	if !detach || remote {
 		return nil
@@ -98,8 +99,9 @@ func (v *View) openRemoteDashboard(ctx context.Context, run string) error {
 }
 
 // openBrowser opens the link in a browser and reports whether it succeeded. If it fails, it prints
-// how to open the page. The live view will cover the printed text, so openBrowser also stores a
-// remark for the live view to show. command is the gaffer command that creates another link.
+// how to open the page. The live view will cover the printed text, so openBrowser also stores it in
+// v.remark, a message that the live view shows. The parameter command is a gaffer command with
+// which the user can create another link.
 func (v *View) openBrowser(ctx context.Context, address, link, command string) (opened bool) {
 	opened = page.OpenOrPrint(ctx, v.env, address, link, page.MayOpenBrowser(v.env), command)
 	if !opened {
@@ -132,7 +134,8 @@ func (d *dashboard) end(err error) {
 	d.view.print(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", d.run))
 }
 
-// linger waits until no browser has shown the page for lingerTime, or until a signal arrives.
+// linger waits until a signal arrives, or until the page has not been open in a browser for the
+// time lingerTime.
 func (d *dashboard) linger() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

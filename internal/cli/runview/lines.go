@@ -7,10 +7,11 @@ import (
 	"gaffer/fleet"
 )
 
-// showLines shows a run as lines on stderr, one per change. At the first signal it cancels the run,
-// and waits until the run's agents have ended. At the second signal it returns without waiting for
-// them. After SIGHUP it returns, and a background process continues the run. If the run is on a
-// server, a signal does not change the run: showLines only stops following it.
+// showLines shows a run as lines on stderr, one line for each change. At the first SIGINT or
+// SIGTERM it cancels the run, and waits until the run's agents have ended. At the second of these
+// signals it returns without waiting for the agents. After SIGHUP it returns, and a background
+// process continues the run. If the run is on a server, a signal does not change the run: showLines
+// only stops following it.
 func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -40,8 +41,9 @@ func (v *View) showLines(ctx context.Context, j job) (end viewEnd, err error) {
 			case v.remote():
 				return end, pending(failed)
 			default:
-				// The channel is closed. Set it to nil, so that the loop receives from it no more
-				// and waits for the end of the work.
+				// The channel is closed: no more states of the run follow. Set it to nil, so that
+				// the loop does not receive from it again. The loop continues until the work on the
+				// run has ended or failed.
 				runs = nil
 			}
 		case err := <-failed:

@@ -71,13 +71,13 @@ type liveView struct {
 	end   chan struct{}
 
 	last      fleet.Run // latest state of the run; zero until follow has received one; written by follow
-	err       error     // why following the run or working on it failed; written by follow
+	err       error     // the error with which following the run or working on it failed; written by follow
 	signalled bool      // a signal asked to end the run; written by follow
 	cancelled bool      // the user has cancelled the run; written by act
 }
 
-// note shows a note in the live view. It never blocks: if the channel is full of unread notes, it
-// drops the note.
+// note shows a short message in the live view. It never blocks: if the channel is full of messages
+// that the view has not read yet, it drops the message.
 func (l *liveView) note(text string) {
 	select {
 	case l.notes <- text:
@@ -112,8 +112,9 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 				close(l.runs)
 				return
 			default:
-				// The channel is closed. Set it to nil, so that the loop receives from it no more
-				// and waits for the end of the work.
+				// The channel is closed: no more states of the run follow. Set it to nil, so that
+				// the loop does not receive from it again. The loop continues until the work on the
+				// run has ended or failed.
 				runs = nil
 			}
 		case l.err = <-failed:
@@ -141,7 +142,8 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// act performs an action of the user, and returns a note about the result.
+// act performs an action of the user, and returns a short message about the result for the live
+// view.
 func (l *liveView) act(ctx context.Context, a live.Action) string {
 	var err error
 	switch a.Kind {

@@ -14,7 +14,7 @@ func (n *notices) send(text string) {
 	n.to(text)
 }
 
-// redirect sends notices to another function, until restore is called.
+// redirect sends messages to the function receiver, until the function restore is called.
 func (n *notices) redirect(receiver func(text string)) (restore func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

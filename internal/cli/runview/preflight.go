@@ -20,11 +20,11 @@ import (
 // machine. The check for a plan calls [app.Preflight].
 type PreflightCheck func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// CheckReady calls check and prints the problems that it finds on this machine. It returns an error
-// if there are any. Call CheckReady before anything is created. If the user has not trusted a
-// program that the project names, CheckReady first asks at the terminal whether to trust the
-// program. It does not ask without a terminal, if an agent has started the command, or if asJSON is
-// true.
+// CheckReady calls the function check, prints the problems that check finds on this machine, and
+// returns an error if there are any. Call CheckReady before anything is created. If the settings of
+// the project name a program that the user has not trusted, CheckReady first asks at the terminal
+// whether to trust the program. It does not ask if there is no terminal, if an agent has started
+// the command, or if asJSON is true.
 func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, check PreflightCheck) error {
 	opts, err := openfleet.Options(e, nil)
 	if err != nil {
@@ -51,8 +51,8 @@ func CheckReady(ctx context.Context, e *env.Env, name string, asJSON bool, check
 	return NotReady(name, problems, ", nothing runs")
 }
 
-// isUntrusted reports whether the problem is a program of the project that the user has
-// not trusted.
+// isUntrusted reports whether the problem is that the settings of the project name a program that
+// the user has not trusted.
 func isUntrusted(p preflight.Problem) bool {
 	_, ok := errors.AsType[*programs.Error](p)
 	return ok
@@ -68,8 +68,8 @@ func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 	return nil
 }
 
-// NotReady returns the error for a plan called name that cannot run on this machine. It wraps the
-// problems, which determine the exit code. suffix is appended to the text of the error.
+// NotReady returns the error for a plan with the given name that cannot run on this machine. It
+// wraps the problems, which determine the exit code. suffix is appended to the text of the error.
 func NotReady(name string, problems []preflight.Problem, suffix string) error {
 	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), suffix)}
 	for _, p := range problems {

@@ -16,10 +16,11 @@ const (
 	hangUp                    // SIGHUP: the terminal was closed, so continue in the background
 )
 
-// takeSignals sends a request for each signal, while this process shows a run. It replaces the
-// command line's signal handler, which would exit at the second signal without restoring the
-// terminal and without ending the agents. If a signal has already cancelled ctx, takeSignals sends
-// a request for that signal, too. After the function release was called, no more requests are sent.
+// takeSignals sends a request on the channel requests for each signal, while this process shows a
+// run. It replaces the command line's signal handler, which would exit at the second signal without
+// restoring the terminal and without ending the agents. If a signal has already cancelled ctx,
+// takeSignals sends a request for that signal, too. After the function release was called, no more
+// requests are sent.
 func takeSignals(ctx context.Context) (requests <-chan request, release func()) {
 	received := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -46,17 +46,17 @@ type summaryPlace struct {
 	dir    string
 	exists func(path string) bool
 	remote bool
-	// changes counts the changes of the tasks. It is zero if no task has a branch, if the run is on
-	// a server, or if git fails or does not answer in time.
+	// changes counts the changes that the tasks have made. It is zero if no task has a branch, if
+	// the run is on a server, or if git fails or does not answer in time.
 	changes fleet.Changes
-	// branches contains the branches of the repository. A value is true if the branch has commits
-	// that are not in the checked-out branch.
+	// branches has the names of the branches in the repository as keys. A value is true if the
+	// branch has commits that are not in the checked-out branch.
 	branches map[string]bool
 }
 
 // summaryLines returns the lines of a summary: what was done, what was verified, the cost, the
-// logs, the branches and worktrees (or the workers of a server), and what to do next. For the run
-// of a team it does not say what was verified, because 'gaffer team' prints that itself.
+// logs, the branches and worktrees (or the workers of a server), and what to do next. For a run of
+// 'gaffer team' it does not say what was verified, because that command prints this itself.
 func summaryLines(r fleet.Run, now time.Time, at summaryPlace) []string {
 	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
 	lines := []string{
@@ -116,8 +116,8 @@ func workerLines(r fleet.Run) []string {
 	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
-// verifiedText says how many complete tasks passed checks, and how many had no check. It returns ""
-// if no task is complete.
+// verifiedText says how many complete tasks passed checks, which are the verify commands in the
+// plan, and how many had no check. It returns "" if no task is complete.
 func verifiedText(r fleet.Run) string {
 	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
@@ -168,7 +168,7 @@ func failureLines(r fleet.Run) (lines []string) {
 			lines = append(lines, "    "+advice)
 		}
 		next := fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id)
-		if t.Outcome == "budget" { // the advice already names the command that continues the task
+		if t.Outcome == "budget" { // the text of phrase.Advice already names the command that continues the task
 			next = "    gaffer logs " + id
 		}
 		lines = append(lines, next)
@@ -190,9 +190,9 @@ func nextSteps(r fleet.Run) []string {
 	return nil
 }
 
-// teamFailureLines returns lines about the last failed task of a team's incomplete session. It
-// leaves out earlier failures, because the session has handled them. If the run has not ended, the
-// last line names the command that continues it.
+// teamFailureLines returns lines about the last failed task of a run of 'gaffer team'. If the run
+// is complete, it returns none. It leaves out earlier failures, because the team has handled them.
+// If the run has not ended, the last line names the command that continues it.
 func teamFailureLines(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
 		return nil

@@ -27,7 +27,7 @@ type View struct {
 
 	env       *env.Env
 	notices   notices
-	remark    string     // a note that the live view shows at its start
+	remark    string     // a message that the live view shows at its start
 	dashboard *dashboard // the dashboard that this process serves; nil if there is none
 }
 
@@ -76,10 +76,11 @@ func (v *View) use(fn func(*View) error) error {
 	return err
 }
 
-// remote reports whether the run is on a server, whose workers work on it.
+// remote reports whether the runs of v.Fleet are on a server. The workers of the server then
+// execute them, and not this process.
 func (v *View) remote() bool { return v.Fleet.Where() != "" }
 
-// print prints a notice to stderr.
+// print prints a message for the user to stderr.
 func (v *View) print(text string) { v.env.Talk("gaffer: %s", display.Printable(text)) }
 
 // viewEnd describes why a view ended.
@@ -90,10 +91,10 @@ type viewEnd struct {
 	detached    bool
 }
 
-// job holds the parameters of a view.
+// job holds what a view needs to show a run.
 type job struct {
 	run      fleet.Run
-	work     *work // the work on the run; nil if another process works on it
+	work     *work // executes the run; nil if the command only shows a run that another process executes
 	requests <-chan request
 	interval time.Duration
 }
@@ -132,8 +133,8 @@ func (v *View) Work(ctx context.Context, run string, asJSON bool) error {
 	if err := v.printResult(end, asJSON); err != nil || v.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	// Return an error if the run's documents are not written yet, because scripts would read old
-	// documents.
+	// After a run has ended, gaffer writes documents about it, which scripts read. Return an error
+	// if they are not written yet, because scripts would read old documents.
 	return v.App.Pending.Check(ctx, run)
 }
 
@@ -150,9 +151,9 @@ func (v *View) printResult(end viewEnd, asJSON bool) error {
 }
 
 // verdict returns the error that determines the exit code. It returns nil if the run is complete,
-// no task was cancelled, and the user has not left the view while agents were still ending. In a
-// team's run, cancelled tasks do not matter. If a team's run is not complete, the error's hint says
-// how to continue the session instead of how to retry a task.
+// no task was cancelled, and the user has not left the view while agents were still ending. For a
+// run of 'gaffer team' there are two differences: cancelled tasks do not matter, and the hint of
+// the error says how to continue the session instead of how to retry a task.
 func verdict(end viewEnd) error {
 	r := end.run
 	switch {

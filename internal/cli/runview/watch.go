@@ -37,9 +37,9 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	return v.printResult(end, false)
 }
 
-// printChanges prints the progress of the run to stdout until the run ends: a line of text for each
-// change or, with asJSON, the whole run as a line of JSON, at the start, after changes, and every few
-// seconds if nothing has changed.
+// printChanges prints the progress of the run to stdout until the run ends. Without asJSON it
+// prints a line of text for each change. With asJSON it prints the whole run as one line of JSON:
+// at the start, after each change, and every few seconds if nothing has changed.
 func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/cli/openfleet"
 )
 
-// work executes a run in the background while a view shows the run. It can be halted and started
-// again; the agents keep running in between. If the run is on a server, start and halt do nothing,
-// because the server's workers do the work.
+// work executes a run in the background while a view shows the run. The method halt stops the
+// execution, and start continues it; the agents keep running in between. If the run is on a server,
+// start and halt do nothing, because the server's workers execute the run.
 type work struct {
 	ctx   context.Context
 	app   *app.App // nil if the run is on a server
@@ -85,8 +85,8 @@ func (w *work) halt() {
 	}
 }
 
-// cancel cancels the run. If the work is halted, cancel starts it again, because the agents are
-// ended only while the work is running.
+// cancel cancels the run. If the execution of the run is halted, cancel starts it again, because
+// only a process that executes the run ends the agents.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
@@ -97,10 +97,10 @@ func (w *work) cancel(ctx context.Context, why string) error {
 	return err
 }
 
-// follow sends the state of the run to the first channel, at the start and at every change, until
-// the run has ended, ctx ends or following fails. Then it closes the first channel. A slow reader
-// gets only the latest state. The second channel receives an error if following fails. all is the
-// wait group of the goroutine that follow starts.
+// follow starts a goroutine, in the wait group all, that sends the state of the run to the first
+// channel, at the start and at every change. A slow reader gets only the latest state. The
+// goroutine closes the first channel when the run has ended, when ctx ends, or when following
+// fails. In the last case it also sends the error to the second channel.
 func follow(ctx context.Context, f openfleet.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {

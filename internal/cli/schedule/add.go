@@ -91,8 +91,8 @@ func texts[T ~string](list []T) (words []string) {
 	return words
 }
 
-// schedule returns the schedule that cron and the flags describe, without the arguments that name
-// its plan. It returns an error if a value is not valid.
+// schedule returns the schedule that the parameter cron and the flags describe, without the
+// arguments that name its plan. It returns an error if a value is not valid.
 func (o addOptions) schedule(e *env.Env, cron string) (n schedule.Schedule, err error) {
 	n = schedule.Schedule{Name: o.name, Cron: cron, Zone: o.zone, Missed: fleet.MissedRule(o.missed), Overlap: fleet.OverlapRule(o.overlap), Jitter: o.jitter}
 	switch {

@@ -70,8 +70,8 @@ func sayNothingDue(ctx context.Context, e *env.Env, all *schedulerun.Schedules, 
 }
 
 // report prints the ids of the runs that were started. If the run of a planned time was skipped or
-// has to wait, it prints why. err is the error with which a start failed, or nil; report returns
-// it.
+// has to wait, it prints why. If a run could not be started, the parameter err says why, and report
+// returns it.
 func report(e *env.Env, name string, fires []fleet.Fire, err error, asJSON bool) error {
 	if asJSON {
 		if fires == nil {

@@ -49,7 +49,7 @@ type change struct {
 	use, short, example string
 	removed             bool // completion suggests removed schedules instead of existing ones
 	do                  func(ctx context.Context, all *schedulerun.Schedules, name string) (fleet.Schedule, error)
-	done                func(fleet.Schedule) string // returns the text that is printed after do has succeeded
+	done                func(fleet.Schedule) string // returns the text that is printed after the function do has succeeded
 }
 
 func (c change) command(e *env.Env) *cobra.Command {

@@ -134,8 +134,8 @@ func stateText(s fleet.Schedule) string {
 	return string(s.State)
 }
 
-// lastText returns a text about the last entry of s.Fires: a planned time, or the time at which a
-// user asked for a run, and what happened then. It returns "" if there is no entry.
+// lastText returns a text about the last entry of s.Fires, which says what happened at a planned
+// time, or when a user asked for a run. It returns "" if there is no entry.
 func lastText(s fleet.Schedule) string {
 	f := s.LastFire()
 	if f == nil {
@@ -148,8 +148,9 @@ func lastText(s fleet.Schedule) string {
 	return text
 }
 
-// fireText describes f in a few words: the status of its run or, if there is no run, a text such as
-// "skipped" or "not started".
+// fireText describes in a few words what happened at a planned time of a schedule, or when a user
+// asked for a run. The text is the status of the run that was started or, if none was started, a
+// text such as "skipped" or "not started".
 func fireText(f fleet.Fire) string {
 	text := cmp.Or(string(f.RunStatus), string(f.Status))
 	switch {

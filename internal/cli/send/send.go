@@ -114,7 +114,8 @@ func printNext(e *env.Env, t fleet.Task) {
 	}
 }
 
-// errEnded makes Follow return when the task has ended.
+// errEnded is the error that the callback of Follow returns to end the call when the task has
+// ended.
 var errEnded = errors.New("the task has ended")
 
 // awaitEnd waits until the task of the message has ended. It then returns the current state of the

@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Opener opens a database and returns a backend that serves it.
+// Opener opens a database and returns a backend: the request handlers and the token storage with
+// which a server gives access to that database.
 type Opener func(ctx context.Context, terms app.ServerOptions) (page.Backend, error)
 
 // Open returns an Opener for the database that the command's settings name.

@@ -42,8 +42,8 @@ one whose document cannot be read is always kept.`,
 	return cmd
 }
 
-// printCleaned prints the sessions in done and returns err. Even if err is not nil, done may
-// contain sessions that were removed before the error.
+// printCleaned prints the sessions in the parameter done, and returns the parameter err. Even if
+// err is not nil, done may contain sessions that were removed before the error.
 func printCleaned(e *env.Env, done []session.Cleaned, err error, asJSON bool) error {
 	if asJSON {
 		return errors.Join(e.PrintJSON(append([]session.Cleaned{}, done...)), err)

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// completer returns suggestions for the next argument. After an error it suggests
-// nothing, because a shell prompt cannot show errors.
+// completer is a function that returns suggestions for the next argument, for shell completion.
+// After an error it suggests nothing, because a shell prompt cannot show errors.
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 func completeIDs(e *env.Env) completer {

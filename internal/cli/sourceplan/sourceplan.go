@@ -132,7 +132,8 @@ func (f Flags) Load(ctx context.Context, e *env.Env, args []string) (made app.So
 	return made, err
 }
 
-// Empty returns a text that says why a plan has no tasks, such as "no open item".
+// Empty returns a text that says why a plan has no tasks, such as "no open item". An item is an
+// entry of the source from which the plan was made, such as an issue.
 func Empty(made app.SourcePlan) string {
 	if made.Found == 0 {
 		return "no open item"
@@ -140,7 +141,8 @@ func Empty(made app.SourcePlan) string {
 	return fmt.Sprintf("nothing to take, %s", LeftOut(made))
 }
 
-// LeftOut returns a text about the items that are left out of the plan, or "" if there are none.
+// LeftOut returns a text about those items of the source, such as issues, for which the plan has no
+// task. It returns "" if there are none.
 func LeftOut(made app.SourcePlan) string {
 	var parts []string
 	if n := len(made.Held); n > 0 {

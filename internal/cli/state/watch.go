@@ -37,7 +37,8 @@ one line.`,
 	return cmd
 }
 
-// errEnough ends the watch when the state was printed as often as requested.
+// errEnough is the cause with which the command cancels its context when the state was printed as
+// often as requested.
 var errEnough = errors.New("shown often enough")
 
 type watcher struct {

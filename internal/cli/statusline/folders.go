@@ -110,7 +110,7 @@ func readHead(dir string) []byte {
 
 // readBeginning reads at most maxBytes bytes from the start of a regular file. It returns nil if
 // there is no regular file at path, and an empty slice if there is one but reading it fails. It
-// opens the file with O_NONBLOCK, so that a FIFO does not block it.
+// opens the file with O_NONBLOCK, because opening a FIFO could block otherwise.
 func readBeginning(path string, maxBytes int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// maxAgent is the maximum size of the agent's JSON, in bytes.
+	// maxAgent is the maximum size, in bytes, of the JSON that the agent program sends on stdin.
 	maxAgent = 1 << 20
-	// agentWithin is the timeout for reading the agent's JSON.
+	// agentWithin is the timeout for reading the JSON that the agent program sends on stdin.
 	agentWithin = 200 * time.Millisecond
 )
 
-// readWithin reads the agent's JSON. It does not wait for the end of the input, because an agent
-// may leave the pipe open: it returns when the first JSON object is complete or, with what it has
-// read so far, after timeout. A read that never returns cannot be cancelled; its goroutine ends
-// with the process.
+// readWithin reads the JSON that the agent program sends on stdin. It does not wait for the end of
+// the input, because an agent program may leave the pipe open: it returns when the first JSON
+// object is complete. After the timeout it returns what it has read so far. A read that never
+// returns cannot be cancelled; its goroutine ends with the process.
 func readWithin(in io.Reader, timeout time.Duration) []byte {
 	pieces := make(chan []byte)
 	enough := make(chan struct{})

@@ -11,9 +11,10 @@ import (
 	"gaffer/workflow"
 )
 
-// ask prints the choices and returns the number of the user's choice. It asks again until the input
-// is the number of a choice. The end of the input means workflow.Abort. If the user interrupts the
-// command, ask returns an error.
+// ask asks how to continue if a prerequisite of a workflow step is missing. It prints the choices
+// and returns the number of the user's choice. It asks again until the input is the number of a
+// choice. At the end of the input it returns workflow.Abort. If the user interrupts the command,
+// ask returns an error.
 func ask(ctx context.Context, in io.Reader, out io.Writer, missing *workflow.PrerequisiteError) (int, error) {
 	fmt.Fprintln(out, missing)
 	choice, err := env.Await(ctx, func() int { return read(in, out, missing.Choices()) })

@@ -55,8 +55,10 @@ if nothing is missing.`,
 	return cmd
 }
 
-// choose returns the choice of a flag or, if no flag was given, the choice that the user makes at
-// the terminal. If there is neither a flag nor a terminal, it returns the error missing.
+// choose returns how to continue if a prerequisite of a workflow step is missing: run the missing
+// step, skip it, or abort. The choice comes from a flag or, if no flag was given, from the user at
+// the terminal. If there is neither a flag nor a terminal, choose returns the parameter missing as
+// the error.
 func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
 	for choice, set := range flags {
 		if *set {
@@ -69,8 +71,9 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// carryOut records the user's choice in the workflow's state and, for workflow.RunMissing, prints
-// which step to run. It returns an error if the choice is to abort.
+// carryOut records in the workflow's state how the user wants to continue although a prerequisite
+// of a step is missing. For the choice workflow.RunMissing it prints which step to run. For
+// workflow.Abort it returns an error.
 func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {
@@ -89,6 +92,6 @@ type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
-// Conflict returns true, so that the exit code is the same as for the missing
-// prerequisite.
+// Conflict returns true, so that the exit code is the same as if the missing prerequisite itself
+// were reported as an error.
 func (a *abortedError) Conflict() bool { return true }

@@ -116,8 +116,8 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// readableWidth is the minimum width of a column while other columns can be dropped, if the heading
-// of the column sets no other minimum.
+// readableWidth is the minimum width of a column while other columns can be dropped. The field
+// Least in the heading of a column can set another minimum.
 const readableWidth = 16
 
 // fit returns the rows without the columns that do not fit the terminal, and the widths of the
@@ -189,8 +189,9 @@ func without(rows [][]Cell, column int) [][]Cell {
 	return kept
 }
 
-// shrink reduces the widths of the widest columns until all columns fit. It reduces no width below
-// the result of least. It shortens columns with Keep only if shrinkKept is true.
+// shrink reduces the widths of the widest columns until all columns fit. The function least returns
+// the minimum width of a column; shrink reduces no width below it. If shrinkKept is false, columns
+// with the field Keep are not shortened.
 func shrink(heading []Cell, widths []int, columns int, shrinkKept bool, least func(heading Cell) int) {
 	for total(widths) > columns {
 		widest := -1

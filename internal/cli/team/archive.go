@@ -36,8 +36,8 @@ works on is refused; the run of one that was left is ended.`,
 	}
 }
 
-// endRun ends the run of the current team session, if any, so that the session can be archived. It
-// returns an error if a gaffer process works on the run.
+// endRun ends the run of the current team session, if there is one, so that the session can be
+// archived. It returns an error if a gaffer process works on the run.
 func endRun(ctx context.Context, e *env.Env) error {
 	return openfleet.WithApp(ctx, e, func(a *app.App) error { return a.Teams.End(ctx) })
 }

@@ -99,8 +99,8 @@ func fieldNames(o sendOptions) []string {
 func completeRoles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var roles []string
 	for _, p := range team.Pairs() {
-		// It is enough to add the senders, because every role that receives messages also sends
-		// messages.
+		// Each pair consists of a sender and a receiver. It is enough to add the senders, because
+		// every role that receives messages also sends messages.
 		roles = append(roles, string(p[0]))
 	}
 	return roles, cobra.ShellCompDirectiveNoFileComp

@@ -11,12 +11,13 @@ import (
 	"gaffer/team"
 )
 
-// stopWithError is the kind of the decision that ends a session with an error.
+// stopWithError is the decision, in the session's log of decisions, that ends the session with an
+// error.
 const stopWithError = "stop_with_error"
 
-// merged prints how many groups were merged and how they were tested. It counts the complete
-// groups, because every complete group is a merged group. It prints nothing if gaffer has not run
-// the session, or if no group was merged or sent back to a developer yet.
+// merged prints how many groups of tasks were merged and how they were tested. It counts the groups
+// with the status complete, because a group is complete only after its merge. It prints nothing if
+// gaffer has not run the session, or if no group was merged or sent back to a developer yet.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil
@@ -49,8 +50,8 @@ func (v view) tested() string {
 	return "Tested after each merge: " + strings.Join(v.run.Tests, "; ")
 }
 
-// outcome prints why the session stopped with an error. If it did not stop with an error, outcome
-// prints nothing.
+// outcome prints why the session ended with an error. If the session did not end with an error,
+// outcome prints nothing.
 func (v view) outcome(e *env.Env) error {
 	if problem := v.problem(); problem != "" {
 		return e.Printf("\nIt stopped: %s\n", display.PrintableLines(problem))

@@ -54,8 +54,8 @@ has run keeps its options.`,
 	return cmd
 }
 
-// checkKept returns an error if the user set a flag that would have no effect, because gaffer has
-// already run the session and the session keeps its options.
+// checkKept returns an error if gaffer has already run the session, and the user set a flag for an
+// option that the session keeps from its start. Such a flag would have no effect.
 func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Run == "" {

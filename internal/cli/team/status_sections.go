@@ -37,7 +37,8 @@ func (v view) head(e *env.Env) error {
 	return e.Printf(", %d of %d developers free\n", max(limit-busy, 0), limit)
 }
 
-// groups prints the groups by status. Statuses that the protocol does not define come last.
+// groups prints a table of the session's groups of tasks, sorted by status. Groups with a status
+// that the team protocol does not define come last.
 func (v view) groups(e *env.Env) error {
 	if len(v.Groups) == 0 {
 		return nil
@@ -79,8 +80,8 @@ func counter(c team.Escalation) string {
 	return fmt.Sprintf("%d/%d%s", c.Count, c.Limit, mark)
 }
 
-// stuck prints the groups in which a role was started more often than its limit, and the role that
-// takes over. It leaves out complete groups.
+// stuck prints the groups of tasks in which the agent of a role was started more often than the
+// limit of that role, and the role that takes over. It leaves out complete groups.
 func (v view) stuck(e *env.Env) error {
 	var lines []string
 	for _, g := range v.Groups {
@@ -109,8 +110,8 @@ func (v view) agents(e *env.Env) error {
 	return section(e, "Running", lines)
 }
 
-// unread prints the unread messages. It leaves out messages about complete groups, because no agent
-// will be started to read them.
+// unread prints the unread messages. It leaves out messages about complete groups of tasks, because
+// no agent will be started to read them.
 func (v view) unread(e *env.Env) error {
 	var lines []string
 	for _, m := range v.Unread {
@@ -133,8 +134,8 @@ func (v view) group(id string) (team.Group, bool) {
 // lastDecisions is the number of latest decisions that are printed.
 const lastDecisions = 5
 
-// decisions prints the latest decisions. It leaves out the decision that ended the session with an
-// error, because outcome prints it.
+// decisions prints the latest entries of the session's log of decisions. It leaves out the decision
+// that ended the session with an error, because [view.outcome] prints that.
 func (v view) decisions(e *env.Env) error {
 	log := v.Orchestrator.DecisionsLog
 	if n := len(log); n > 0 && log[n-1].Decision == stopWithError {

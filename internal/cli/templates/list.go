@@ -64,8 +64,8 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// templateUses holds statistics about the use of templates, computed from the run and result
-// records.
+// templateUses holds statistics about the use of templates. They are computed from the run and
+// result records, which describe past attempts.
 type templateUses struct {
 	groups []ledger.Template
 	last   map[string]time.Time

@@ -21,14 +21,15 @@ import (
 	"gaffer/workflow"
 )
 
-// document is one validated document with its findings.
+// document is one JSON file that was validated, with the findings: the mistakes in it.
 type document = ledger.ValidatedFile
 
-// checker validates all documents of one kind at path, which is a file or a folder. It calls visit
-// for every document.
+// checker validates all documents of one kind at path, which is a file or a folder. It calls the
+// function visit for every document.
 type checker func(ctx context.Context, path string, visit func(document) error) error
 
-// validator validates documents of every kind.
+// validator validates documents of every kind: run and result records, and the documents of
+// sessions, workflows and teams.
 type validator struct {
 	env    *env.Env
 	config *config.Config
@@ -61,8 +62,9 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates the documents of one target, and calls visit for every document. If the target is
-// the project's own documents and they do not exist, check does nothing.
+// check validates the documents of the target t, which is a path or the project's own documents of
+// one kind. It calls visit for every document. If the project has no documents of that kind, check
+// does nothing.
 func (v *validator) check(ctx context.Context, t target, visit func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
@@ -82,7 +84,7 @@ func (v *validator) check(ctx context.Context, t target, visit func(document) er
 	return v.checker(t.kind)(ctx, path, visit)
 }
 
-// projectPath returns the path of the project's own documents of a kind.
+// projectPath returns the path of the folder with the project's own documents of the kind k.
 func (v *validator) projectPath(k kind) string {
 	root := v.config.Path(folderSettings[k])
 	if k == runs || k == results {
@@ -91,9 +93,10 @@ func (v *validator) projectPath(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. If that ledger repairs a run record, it may write the path of
-// the result file into it. This path begins with the path of root relative to the project's root
-// or, if root is outside of the project, with the name of the folder root.
+// store opens the ledger, which consists of run and result records, in the folder root. If the
+// returned store repairs a run record, it may write the path of the task's result file into that
+// record. If root is inside the project, this path begins with the path of root relative to the
+// project's root. Otherwise it begins with the name of the folder root.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {
@@ -201,8 +204,9 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 	return visit(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
-// byDocument calls visit once for every document, with the findings about it. The documents are
-// those at paths, even if they have no findings, and all others that have findings.
+// byDocument calls visit once for every document, with the findings about it. It first visits the
+// documents at paths, even those without findings, and then all other documents for which the
+// parameter found contains findings.
 func byDocument(paths []string, found []statefile.Finding, visit func(document) error) error {
 	at := map[string]int{}
 	var documents []document

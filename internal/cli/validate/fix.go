@@ -9,8 +9,9 @@ import (
 	"gaffer/ledger"
 )
 
-// fix repairs the ledger records among the targets. It calls visit for every record, also for those
-// that need no repair or cannot be repaired. It is no error if the project itself has no records.
+// fix repairs the run and result records among the targets of the command. It calls visit for every
+// record, also for those that need no repair or cannot be repaired. If a target is the project's
+// own records and the project has none, fix skips it without an error.
 func (v *validator) fix(ctx context.Context, targets []target, visit func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)
@@ -60,8 +61,9 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	return nil, false
 }
 
-// repairRecords returns a function that repairs the records of one kind, at the path of a record or
-// of a folder with records. The function takes the parent of that folder as the ledger's root.
+// repairRecords returns a function that repairs records of the kind k. The parameter path of that
+// function names one record or a folder of records. The function uses the parent of the records'
+// folder as the root of the ledger, the folder that contains all run and result records.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
 	return func(ctx context.Context, path string, visit func(ledger.Fix) error) error {
 		folder := path

@@ -20,9 +20,9 @@ type summary struct {
 	Valid     int `json:"valid"`
 	Irregular int `json:"irregular"`
 	Invalid   int `json:"invalid"`
-	Skipped   int `json:"skipped"` // files that are not documents of a protocol; not counted in Files
+	Skipped   int `json:"skipped"` // files in a folder of records that are not records; not counted in Files
 	Fixed     int `json:"fixed"`
-	Refused   int `json:"refused"` // documents that could not be fixed
+	Refused   int `json:"refused"` // records that could not be repaired
 }
 
 // printer prints each finding when it arrives, so that memory use does not grow with the number of
@@ -77,7 +77,7 @@ func (p *printer) document(d document) error {
 		if f.Severity == statefile.Invalid {
 			style = display.Red
 		}
-		if worst == "" { // the file was skipped, because it is not a document of a protocol
+		if worst == "" { // the file was skipped, because it is not a run or result record
 			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {
@@ -116,7 +116,8 @@ func (p *printer) line(style display.Style, word, text string) error {
 	return err
 }
 
-// item appends v to the JSON list with the key section.
+// item appends v to the JSON list whose key is the parameter section. If this list is not the
+// current one, item first ends the current list and starts this one.
 func (p *printer) item(section string, v any) error {
 	before := ",\n    "
 	if p.section != section {
@@ -130,8 +131,8 @@ func (p *printer) item(section string, v any) error {
 	return err
 }
 
-// open returns the JSON text that ends the current list, if any, and starts the list with the key
-// section.
+// open returns the JSON text that ends the current list, if any, and starts a list whose key is the
+// parameter section.
 func (p *printer) open(section string) string {
 	before := "{"
 	if p.section != "" {
@@ -174,8 +175,9 @@ func (s summary) String() string {
 	return text
 }
 
-// verdict returns an error if a document is invalid or, with --strict, irregular. The error
-// determines the exit code.
+// verdict returns an error if a document is invalid. With --strict, it also returns an error if a
+// document is irregular: readable by some programs, but not by all. The error determines the exit
+// code.
 func (p *printer) verdict() error {
 	switch {
 	case p.sum.Invalid > 0:

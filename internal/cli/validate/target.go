@@ -27,24 +27,30 @@ const (
 	unknown   kind = ""
 )
 
-// kindMark is the flag of a kind on the command line, together with its position.
+// kindMark is a flag on the command line that selects a kind of documents, such as --runs, together
+// with the position of the flag.
 type kindMark struct {
 	kind kind
 	at   int // number of paths before the flag
 }
 
 // target is what to validate: the documents of a kind at path or, if path is empty, the project's
-// own documents of that kind. If the kind of a path is unknown, resolve infers it.
+// own documents of that kind. If the user has given a path but no kind, the function resolve infers
+// it.
 type target struct {
 	kind kind
 	path string
 }
 
-// assignKinds assigns a kind to each path on the command line. If there is one flag, all paths have
-// its kind. If there are several flags, a path has the kind of the last flag before it, and a flag
-// without paths means the project's own documents. A path without a flag, or whose flag is --all,
-// gets the kind unknown. Without paths, the result is everything in the project if there is no flag
-// or --all is given.
+// assignKinds returns the targets for the paths and the flags on the command line. The parameter
+// marks holds the flags, each of which selects a kind of documents:
+//   - If there are no paths, and there is no flag or one of them is --all, the only target is
+//     everything in the project.
+//   - If all flags select the same kind, every path gets this kind.
+//   - If the flags select several kinds, each path gets the kind of the last flag before it.
+//   - A path without a flag, or whose flag is --all, gets the kind unknown.
+//   - If a flag other than --all selects a kind that no path gets, the project's own documents of
+//     this kind are a target too.
 func assignKinds(marks []kindMark, paths []string) []target {
 	kinds := kindsOf(marks)
 	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {

@@ -1,5 +1,6 @@
-// Package validate implements the command 'gaffer validate': it checks documents against their
-// protocols, and repairs run and result records.
+// Package validate implements the command 'gaffer validate'. It checks the JSON files that gaffer
+// and other programs write, such as run records and session documents, against the protocols that
+// define their formats. It also repairs run and result records.
 package validate
 
 import (
@@ -71,8 +72,8 @@ as it was beside it, as NAME.bak.`,
 	return cmd
 }
 
-// kindFlag is the flag of a kind. When the flag is parsed, kindFlag records how many paths come
-// before the flag.
+// kindFlag is a flag that selects a kind of documents, such as --runs. When the flag is parsed,
+// kindFlag records how many paths come before the flag.
 type kindFlag struct {
 	kind  kind
 	opts  *options
@@ -122,8 +123,8 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 	return p.verdict()
 }
 
-// resolve makes the paths of the targets absolute, and infers the kind of each target that has no
-// kind.
+// resolve makes the paths of the targets absolute. If a target has a path but no kind, resolve
+// infers the kind from the names of the files and folders.
 func resolve(e *env.Env, targets []target) ([]target, error) {
 	for i := range targets {
 		t := &targets[i]

@@ -13,8 +13,8 @@ import (
 )
 
 // A release build sets these variables with -ldflags "-X gaffer/internal/cli/version.commit=…". In
-// other builds they are empty, and describe uses the commit and time that the go command may have
-// recorded in the binary.
+// other builds they are empty. Then the function describe uses the commit and time that the go
+// command may have recorded in the binary.
 var (
 	commit string
 	date   string // time of the commit, in RFC 3339
@@ -68,7 +68,8 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// modifiedSuffix marks the commit of a release that was built from changed files.
+// modifiedSuffix is the end of the variable commit if the release was built from files with
+// uncommitted changes.
 const modifiedSuffix = "-modified"
 
 // describe returns the version of this binary and how it was built. If a release build has not set

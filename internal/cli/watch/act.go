@@ -8,8 +8,9 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Focus implements [screen.Backend]. It replaces a previous focus that followFocus has not read
-// yet.
+// Focus implements [screen.Backend]. The parameter at names the run and the task that the user
+// looks at. Focus sends it to followFocus, and replaces a previous value that followFocus has not
+// read yet.
 func (f *feed) Focus(at screen.Focus) {
 	select {
 	case <-f.focuses:
@@ -54,9 +55,9 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 	return f.ensureProcess(ctx, run, "it is queued again")
 }
 
-// ensureProcess makes sure that a process works on a run that the user has changed. If that fails,
-// the error's text starts with the parameter change, so that the user sees that the change itself
-// was stored.
+// ensureProcess makes sure that a process works on a run that the user has changed. The parameter
+// change describes what the user changed. If no process can be started, the error's text begins
+// with this description, so that the user sees that the change itself was stored.
 func (f *feed) ensureProcess(ctx context.Context, run, change string) error {
 	if err := f.fleet.EnsureProcess(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", change, err)

@@ -13,7 +13,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// shownEnded is the number of latest runs that the screen shows even if they have ended.
+// shownEnded is how many of the latest runs the screen shows even if they have ended. It shows all
+// runs that have not ended.
 const shownEnded = 20
 
 // overview reads the state of the whole fleet for the screen.
@@ -64,8 +65,8 @@ func (f *feed) run(ctx context.Context) {
 		for {
 			select {
 			case text := <-f.notices:
-				// Do not show a server's notices: if the server does not answer, the screen itself
-				// shows that.
+				// Show notices only if the fleet is on this machine. A server's notices mainly say
+				// that the server does not answer, and the screen itself shows that.
 				if f.fleet.Where() == "" {
 					f.send(screen.Result{Text: text})
 				}
@@ -77,8 +78,9 @@ func (f *feed) run(ctx context.Context) {
 	all.Wait()
 }
 
-// followFleet reads the whole fleet after every change and sends it to the screen, until ctx ends.
-// If reading fails, it sends the reason and the time of the last success, and tries again.
+// followFleet reads the state of the whole fleet after every change and sends it to the screen,
+// until ctx ends. If reading fails, it sends the reason and the time of the last success to the
+// screen, and tries again.
 func (f *feed) followFleet(ctx context.Context) {
 	failed := func(err error) {
 		if err == nil || ctx.Err() != nil {
@@ -138,9 +140,9 @@ func (f *feed) followFocus(ctx context.Context) {
 	}
 }
 
-// followRun sends the run in focus to the screen after every change, and the newest state of the
-// task in focus to the channel changed. It does not stop when the run ends, because the run may be
-// resumed.
+// followRun follows the run in focus, which is the run that the user looks at. After every change,
+// it sends the run to the screen, and sends the task that the user looks at to the channel changed.
+// It does not stop when the run ends, because the run may be resumed.
 func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)
@@ -150,7 +152,7 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 			f.send(r)
 			if at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == focus.Task }); at >= 0 {
 				select {
-				case <-changed: // drop the older state, which was not read
+				case <-changed: // drop the older state of the task, which followTask has not read
 				default:
 				}
 				changed <- r.Tasks[at]
@@ -165,9 +167,9 @@ func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan f
 	}
 }
 
-// waitForResume waits until the run is resumed, or until ctx ends. ended is the time at which the
-// run ended. A later end time means that the run was resumed and has ended again between two reads;
-// then waitForResume also returns.
+// waitForResume waits until the run is resumed, or until ctx ends. The parameter ended is the time
+// at which the run ended. The run may be resumed and end again between two reads of the fleet. Then
+// its end time is later than ended, and waitForResume also returns.
 func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	for {
 		known, next := f.lastRead(run)
@@ -183,8 +185,8 @@ func (f *feed) waitForResume(ctx context.Context, run string, ended time.Time) {
 	pause.For(ctx, fleetPace)
 }
 
-// lastRead returns the run with this id from the last read of the fleet, and a channel that is
-// closed when the fleet has been read again.
+// lastRead returns the run with this id, as it was when the fleet was last read. The run is empty
+// if it was not among the runs read. The channel next is closed when the fleet has been read again.
 func (f *feed) lastRead(id string) (run fleet.Run, next <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// followTask sends the details of the task in focus to the screen when they have changed, and the
-// output of the task's agent. It receives the states of the task from the channel changed.
+// followTask follows the task in focus, which is the task that the user looks at. It sends the
+// details of the task to the screen when they have changed, and also the output of the task's
+// agent. It receives the states of the task from the channel changed.
 func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
@@ -67,12 +68,12 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// logLines is how many lines from the end of the log are read at first.
+// logLines is how many lines of a log the screen shows at first: the last ones.
 const logLines = 1000
 
 // followLog sends the output of a task's agent to the screen in the background. It begins with the
 // last logLines lines. If the task is running, it then sends new output as it is written. The
-// function stop ends the sending and waits until it has ended.
+// returned function stop ends the sending and waits until it has ended.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -123,13 +124,15 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush sends the collected lines to the screen. l.log.Begin is true only in the first call.
+// flush sends the collected lines to the screen. In the first call, l.log.Begin is true, which
+// tells the screen that a new log begins.
 func (l *lines) flush() {
 	l.send(l.log)
 	l.log.Begin, l.log.Lines = false, nil
 }
 
-// end sends the last line, even if it has no newline, and the reason why the log ends.
+// end sends the last line, even if it has no newline. It also sends the parameter problem: why the
+// log is missing or incomplete, or "" if there is no problem.
 func (l *lines) end(problem string) {
 	if len(l.rest) > 0 {
 		l.log.Lines = append(l.log.Lines, string(l.rest))

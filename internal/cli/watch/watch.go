@@ -76,7 +76,8 @@ func showScreen(ctx context.Context, e *env.Env, args []string) (err error) {
 	return show(ctx, e, fleet, notices, run, first)
 }
 
-// finishWithin is how long pending actions may take after the user has left the screen.
+// finishWithin limits how long the command waits, after the user has left the screen, for the
+// user's actions that have not finished yet, such as cancelling a run.
 const finishWithin = 5 * time.Second
 
 func show(ctx context.Context, e *env.Env, fleet openfleet.Fleet, notices <-chan string, run string, first screen.Fleet) error {

@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// runWithSignals runs a worker and handles signals. It replaces the command line's signal handler,
-// which would end the process at the second signal.
+// runWithSignals runs a worker and handles signals. It replaces the signal handler that gaffer
+// installs for every command, because that handler would end the process at the second signal.
 func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -34,7 +34,8 @@ func runWithSignals(ctx context.Context, s *app.ServerWorker, shown *lines) erro
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	// A signal that came before this function was called has cancelled ctx. Count that signal, too.
+	// A signal may have come before this function was called. Gaffer's usual signal handler has
+	// then cancelled ctx. Count that signal, too.
 	before := ctx.Done()
 	for n := 0; ; {
 		select {
@@ -68,8 +69,9 @@ func handleSignal(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// endError returns the error of 'gaffer worker'. err is the result of the worker's Run. If the
-// third signal ended the worker, the error names the tasks that are still running.
+// endError returns the error with which 'gaffer worker' ends. The parameter err is the result of
+// the method Run of the worker. If the third signal ended the worker, the returned error names the
+// tasks that are still running.
 func endError(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err

@@ -23,14 +23,14 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// matchesRun reports whether text is a prefix of a run's id or of the last part of the id. An empty
-// text matches every run.
+// matchesRun reports whether text is a prefix of a run's id, or of the part of the id after the
+// last hyphen. An empty text matches every run.
 func matchesRun(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
-// completer returns a shell completion function for cobra. That function passes the existing
-// worktrees to words, and suggests the strings that words returns.
+// completer returns a shell completion function for cobra. The completion function calls the
+// function words with the existing worktrees, and suggests the strings that words returns.
 func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()

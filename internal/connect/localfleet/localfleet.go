@@ -52,8 +52,8 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return f.opts.Query.Summaries(ctx, f.projectFilter(everywhere), true, limit)
 }
 
-// Cost returns what attempts have cost: the attempts of this project, or of all projects if
-// everywhere is set.
+// Cost returns what the attempts of this project have cost. If everywhere is set, it returns what
+// the attempts of all projects have cost.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	q.Project = f.projectFilter(everywhere)
 	return f.opts.Query.Cost(ctx, q)
@@ -75,8 +75,8 @@ func (f *Fleet) projectFilter(everywhere bool) string {
 	return f.opts.Project
 }
 
-// Latest returns runs of all projects, without their tasks, newest first: all unfinished runs, and
-// the newest n runs.
+// Latest returns runs of all projects, without their tasks, newest first. The result contains all
+// unfinished runs and the newest n runs, finished or not.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	const every = 10_000
 	running, err := f.opts.Query.Summaries(ctx, "", false, every)
@@ -87,16 +87,21 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	return fleet.Merge(all, running), err
 }
 
-// FindRun returns the id of the run that a user names. text is a run's whole id, a unique prefix of
-// the id or of its last part, or the name of a plan, which means the latest run of this plan. "-"
-// or "" means the latest run. A whole id finds any run. Any other text finds only runs of this
-// project. If unfinished is true, it finds only runs that have not ended.
+// FindRun returns the id of the run that a user names. The parameter text is one of:
+//   - the whole id of a run, which finds any run: of any project, ended or not
+//   - a unique prefix of an id, or of the part of an id after the last hyphen
+//   - the name of a plan, which means the latest run of this plan
+//   - "-" or "", which means the latest run
+//
+// Any text other than a whole id finds only runs of this project. If unfinished is true, such a text
+// finds only runs that have not ended.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
 }
 
-// FindTask returns the task of this project that a user names. text is RUN/TASK, or TASK for the
-// latest run that has this task. TASK may be a unique prefix of the task's id.
+// FindTask returns the task that a user names. The parameter text is RUN/TASK, or only TASK, which
+// means the latest run of this project that has such a task. RUN is a text as in [Fleet.FindRun].
+// TASK is a task's id or a unique prefix of it.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return f.opts.Query.FindTask(ctx, f.opts.Project, text)
 }
@@ -138,9 +143,9 @@ func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) { return f.opts
 // machine.
 func (f *Fleet) Workers(ctx context.Context) ([]fleet.Worker, error) { return f.opts.Workers(ctx) }
 
-// Questions returns the open questions of agents, oldest first. It leaves out questions that belong
-// to no task and have expired. They stay open in the store until a server, or a process that works
-// on a run, closes them.
+// Questions returns the open questions of agents, oldest first. If a question that belongs to no
+// task has expired, Questions leaves it out. Such a question stays open in the store until a
+// server, or a process that works on a run, closes it.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.opts.Query.Questions(ctx, "")
 	now := f.opts.Now()
@@ -152,7 +157,7 @@ func (f *Fleet) AllQuestions(ctx context.Context, run string) ([]fleet.QuestionR
 	return f.opts.Query.AllQuestions(ctx, run)
 }
 
-// Question returns the state of a question and its answer.
+// Question returns the state of an agent's question, and the answer if there is one.
 func (f *Fleet) Question(ctx context.Context, id string) (v fleet.Answered, err error) {
 	err = f.opts.Store.Read(ctx, func(r store.Reader) error {
 		q, err := r.Question(id)
@@ -168,13 +173,14 @@ func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 }
 
 // Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
-// waits for the answer. why is the reason. Withdraw does nothing if the question is already closed.
+// waits for the answer, and gives the reason in the parameter why. If the question is already
+// closed, Withdraw does nothing.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.opts.Engine.Withdraw(ctx, question, why)
 }
 
-// Answer answers a question. It returns an error if an agent started this process, because only
-// users may answer.
+// Answer answers an agent's question. It returns an error if an agent started this process, because
+// only users may answer.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -182,8 +188,8 @@ func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) erro
 	return f.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule})
 }
 
-// refuse returns an error if an agent started this process. The error names command, a command that
-// only users may use.
+// refuse returns an error if an agent started this process. The parameter command is a command that
+// only users may use, such as "gaffer answer". The error names it.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -191,13 +197,15 @@ func (f *Fleet) refuse(command string) error {
 	return &caller.RefusedError{What: command, Agent: f.opts.Agent}
 }
 
-// Grants returns the rules that users have made by answering questions, the oldest first. It leaves
-// out rules that no longer hold.
+// Grants returns the permission rules that users have made, the oldest first. A user makes such a
+// rule by answering a permission request with an answer that also decides later requests. Grants
+// leaves out the rules for runs that have ended.
 func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return f.opts.Engine.Grants(ctx, "")
 }
 
-// RemoveGrant removes a rule that a user has made by answering a question.
+// RemoveGrant removes a permission rule. A user has made this rule by answering a permission
+// request with an answer that also decides later requests.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err
@@ -249,8 +257,9 @@ func (f *Fleet) RaiseBudget(ctx context.Context, run string, budget fleet.Cost) 
 	return f.opts.Engine.RaiseBudget(ctx, engine.Raise{Run: run, Why: "the user raised the budget", Budget: engine.BudgetOf(budget)})
 }
 
-// MayChange returns nil if this process may change the run. A user may change every run, and an
-// agent only a run that it has submitted. The error names command, the command that the agent used.
+// MayChange returns nil if this process may change the run. If a user started the process, it may
+// change every run. If an agent started it, it may change only runs that the agent has submitted.
+// The parameter command is the command that the agent used; the error names it.
 func (f *Fleet) MayChange(ctx context.Context, run, command string) error {
 	if f.opts.Agent == "" {
 		return nil

@@ -6,13 +6,15 @@ import (
 	"gaffer/fleet"
 )
 
-// Change returns the change of a task: the list of its files, without diffs, and its review.
+// Change returns what a task has changed: the list of the changed files, without their diffs. The
+// result also contains the review of this change, the user's messages to the agent and the results
+// of the checks.
 func (f *Fleet) Change(ctx context.Context, run, task string, q fleet.ChangeQuery) (fleet.TaskChange, error) {
 	v, err := f.client.Runs.Change(ctx, run, task, q)
 	return v, f.problem(err)
 }
 
-// ChangedFile returns the diff of one file of a change.
+// ChangedFile returns the diff of one file that a task has changed.
 func (f *Fleet) ChangedFile(ctx context.Context, run, task string, q fleet.FileQuery) (fleet.FileChange, error) {
 	v, err := f.client.Runs.ChangedFile(ctx, run, task, q)
 	return v, f.problem(err)
@@ -25,13 +27,15 @@ func (f *Fleet) Reviews(ctx context.Context, run string) (fleet.RunReviews, erro
 	return v, f.problem(err)
 }
 
-// Review returns the review of a task's change.
+// Review returns the user's review of what a task's agent changed: comments, and whether the change
+// is approved.
 func (f *Fleet) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	v, err := f.client.Reviews.Review(ctx, run, task)
 	return v, f.problem(err)
 }
 
-// ChangeReview performs a user's action on the review of a task, and returns the changed review.
+// ChangeReview performs a user's action in the review of a task, such as a comment or an approval,
+// and returns the changed review.
 func (f *Fleet) ChangeReview(ctx context.Context, run, task string, a fleet.ReviewAction) (fleet.Review, error) {
 	if err := f.refuse("gaffer review"); err != nil {
 		return fleet.Review{}, err

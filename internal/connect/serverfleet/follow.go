@@ -56,8 +56,9 @@ type changeSignal struct {
 	stop    func()        // closes the stream
 }
 
-// listen subscribes to the changes of a run; an empty run means all runs. If the server refuses the
-// stream, the result never signals a change. The caller still sends requests at intervals.
+// listen subscribes to the server's stream of changes of a run; an empty run means all runs. If the
+// server refuses the stream, the result never signals a change. But the method wait also returns at
+// intervals without a change, so the caller still requests the state from the server.
 func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
 	b := changeSignal{changes: make(chan struct{}, 1)}
@@ -66,7 +67,7 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 		_ = f.client.Stream(ctx, coordinator.StreamQuery{Run: run}, func(coordinator.Change) error {
 			select {
 			case b.changes <- struct{}{}:
-			default: // a signal is already waiting
+			default: // the channel already holds a signal
 			}
 			return nil
 		})
@@ -75,9 +76,9 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait waits for a change, but never less than interval or minPoll, whichever is longer. If there
-// is no change, it returns after ten times that time or after idlePoll, whichever is longer. It
-// returns an error only if ctx ends.
+// wait waits for a change. Its minimum duration is interval, but at least minPoll, even if there is
+// a change earlier. Its maximum duration is ten times the minimum, but at least idlePoll, even if
+// there is no change. It returns an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, idlePoll))

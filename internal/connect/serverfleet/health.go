@@ -13,8 +13,8 @@ import (
 type Health struct {
 	Server    string           `json:"server"`
 	Version   string           `json:"version,omitempty"`
-	Name      string           `json:"name,omitempty"` // name of the client's token
-	Role      string           `json:"role,omitempty"` // role of the client's token
+	Name      string           `json:"name,omitempty"` // name of the access token that this client uses
+	Role      string           `json:"role,omitempty"` // role of this token, for example operator or viewer
 	Project   string           `json:"project"`
 	Workers   []Worker         `json:"workers"`
 	Runs      []fleet.Run      `json:"runs"` // unfinished runs, without their tasks
@@ -51,8 +51,8 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	return h, nil
 }
 
-// lacksRoute reports whether a request failed because the server does not have the HTTP route of
-// the request. Then the server is older than this gaffer.
+// lacksRoute reports whether a request failed because the server has no HTTP route for it. This
+// happens if the server is older than this gaffer.
 func lacksRoute(err error) bool {
 	refusal, ok := errors.AsType[*coordinator.Error](err)
 	return ok && refusal.NotFound()

@@ -15,13 +15,13 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Log writes the output of a task's agents to w, one attempt after the other. It leaves out output
-// that the server no longer has. If w has a method Begin(attempt int) error, Log calls it before
-// the output of each attempt.
+// Log writes the output of a task's agents to w, one attempt after the other. If q.Attempt is set,
+// it writes only the output of that attempt. It leaves out output that the server no longer has. If
+// w has a method Begin(attempt int) error, Log calls it before the output of each attempt.
 //
-// With q.Follow, Log continues until the task or the requested attempt has ended. It reconnects if
-// the connection breaks or the server cannot be reached. If w has a method CaughtUp() error, Log
-// calls it between the output that already existed and the new output.
+// If q.Follow is set, Log continues with new output until the task, or the attempt q.Attempt, has
+// ended. It reconnects if the connection breaks or the server cannot be reached. If w has a method
+// CaughtUp() error, Log calls it between the output that already existed and the new output.
 func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQuery) error {
 	if t.Attempt == nil {
 		return &Error{text: fmt.Sprintf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status), err: notFoundError{}}
@@ -55,14 +55,14 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, w io.Writer, q fleet.LogQ
 	return l.follow(ctx)
 }
 
-// find sets next and end to the offsets at which the requested attempt begins and ends. It returns
-// an error if the server does not know where the attempt begins.
+// find sets l.next and l.end to the offsets in the log at which the attempt l.query.Attempt begins
+// and ends. It returns an error if the server does not know where the attempt begins.
 func (l *log) find(ctx context.Context) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: 1})
 	if err != nil {
 		return err
 	}
-	_ = from.Close() // ignore the error: only the headers of the answer were needed
+	_ = from.Close() // ignore the error: only the headers of the server's answer were needed
 	at := slices.IndexFunc(span.Starts, func(s coordinator.LogStart) bool { return s.Attempt == l.query.Attempt })
 	if at < 0 {
 		return &Error{text: fmt.Sprintf("attempt %d of task %s has no log: there were %d attempts", l.query.Attempt, l.task.ID, l.task.Attempt.Number), err: notFoundError{}}
@@ -72,8 +72,8 @@ func (l *log) find(ctx context.Context) error {
 	return nil
 }
 
-// recordStarts stores the offsets at which attempts begin, and the offset at which the requested
-// attempt ends.
+// recordStarts stores the offsets in the log at which attempts begin. If only one attempt was
+// requested, it also stores the offset at which that attempt ends.
 func (l *log) recordStarts(span coordinator.LogSpan) {
 	l.starts = span.Starts
 	for _, s := range span.Starts {
@@ -101,12 +101,13 @@ type log struct {
 	writeFailed bool                   // the caller's writer has returned an error
 }
 
-// attemptEnded reports whether the task's latest attempt has ended. If so, the caller must request
-// the log with Follow set, because the worker may still be sending the last output. The server ends
-// its answer when the log is complete.
+// attemptEnded reports whether the task's latest attempt has ended. If so, the worker may still be
+// sending the last output to the server. Therefore the caller must request the log with Follow set.
+// The server then waits for this output, and ends its answer when the log is complete.
 func (l *log) attemptEnded() bool { return l.task.Attempt.Status.Final() }
 
-// copy requests a part of the log and writes it to the caller's writer.
+// copy requests a part of the log from the server and writes it to l.to, the writer that the caller
+// of [Fleet.Log] has given.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	from, span, err := l.fleet.client.Runs.Log(ctx, l.task.Run, l.task.ID, q)
 	if err != nil {
@@ -120,9 +121,9 @@ func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
 	return err
 }
 
-// Write passes data to the caller's writer, in pieces that each belong to one attempt. If that
-// writer returns an error, Write sets writeFailed, which distinguishes the error from those of the
-// server.
+// Write passes data to l.to, the writer that the caller of [Fleet.Log] has given, in pieces that
+// each belong to one attempt. If l.to returns an error, Write sets writeFailed. This distinguishes
+// the error from errors of the server.
 func (l *log) Write(p []byte) (done int, err error) {
 	for len(p) > 0 && err == nil {
 		piece := p
@@ -147,8 +148,8 @@ func (l *log) Write(p []byte) (done int, err error) {
 	return done, err
 }
 
-// passedBy reports whether the output at the current offset belongs to a later attempt than s:
-// whether a later attempt starts at or before this offset.
+// passedBy reports whether the output at the offset l.next belongs to a later attempt than
+// s.Attempt: whether such an attempt starts at or before l.next.
 func (l *log) passedBy(s coordinator.LogStart) bool {
 	return slices.ContainsFunc(l.starts, func(other coordinator.LogStart) bool {
 		return other.Attempt > s.Attempt && other.At <= l.next
@@ -162,12 +163,12 @@ func (l *log) reportLost(q coordinator.LogQuery, span coordinator.LogSpan) {
 	}
 }
 
-// writeLastLines writes the last n lines of the log. The server can return only a number of bytes
-// from the end of the log. So writeLastLines requests more and more bytes until they contain n
-// lines.
+// writeLastLines writes the last n lines of the log. A client can request the last bytes of a log
+// from the server, but not the last lines. So writeLastLines requests more and more bytes until
+// they contain n lines.
 func (l *log) writeLastLines(ctx context.Context, n int) error {
 	const most = 64 << 20
-	first := l.next // start of the requested attempt; 0 if all attempts are requested
+	first := l.next // offset at which the requested attempt starts; 0 if all attempts are requested
 	for size := int64(64 << 10); ; size *= 8 {
 		text, span, err := l.read(ctx, min(size, most))
 		if err != nil {
@@ -199,8 +200,9 @@ func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan
 	return text, span, err
 }
 
-// lastLines returns the offset at which the last n lines of text begin. ok is false if text has
-// fewer lines. A newline at the end does not start another line.
+// lastLines returns the offset at which the last n lines of text begin. A newline at the end of
+// text does not start another line. If no newline precedes these lines, text may begin in the
+// middle of a line; then lastLines returns offset 0, and ok is false.
 func lastLines(text []byte, n int) (offset int, ok bool) {
 	if n == 0 {
 		return len(text), true
@@ -220,8 +222,8 @@ func lastLines(text []byte, n int) (offset int, ok bool) {
 // betweenAttempts is how often [log.follow] checks whether the next attempt has started.
 const betweenAttempts = time.Second
 
-// follow copies new output until the task or the requested attempt has ended and all of its output
-// is copied.
+// follow copies new output until all output is copied and the task has ended. If only one attempt
+// was requested, follow returns when this attempt has ended and its output is copied.
 func (l *log) follow(ctx context.Context) error {
 	absent := outage{fleet: l.fleet}
 	for {
@@ -246,9 +248,9 @@ func (l *log) follow(ctx context.Context) error {
 	}
 }
 
-// copyConnection copies output until the server ends its answer. ended is true if the task or the
-// requested attempt had already ended when the copying started. If ended is true and there is no
-// error, all output has been copied.
+// copyConnection copies output until the server ends its answer. The result ended is true if the
+// task, or the only requested attempt, had already ended when the copying started. If ended is true
+// and there is no error, all output has been copied.
 func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, err error) {
 	if ended, err = l.hasEnded(ctx); err != nil {
 		return false, err
@@ -257,7 +259,8 @@ func (l *log) copyConnection(ctx context.Context, absent *outage) (ended bool, e
 	return ended, l.copy(ctx, coordinator.LogQuery{Offset: l.next, Follow: true})
 }
 
-// hasEnded reports whether the task or the requested attempt has ended.
+// hasEnded reports whether the task has ended or, if only one attempt was requested, whether this
+// attempt has ended.
 func (l *log) hasEnded(ctx context.Context) (bool, error) {
 	now, err := l.fleet.client.Runs.Task(ctx, l.task.Run, l.task.ID)
 	if err != nil {

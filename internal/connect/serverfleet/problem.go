@@ -23,9 +23,10 @@ func (e *Error) Unwrap() error { return e.err }
 // Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.hint }
 
-// problem converts an error of the HTTP client to the error for the user. If the request is
-// invalid, names something that does not exist, or conflicts with the current state, the text is
-// only the server's message. The texts of other errors contain the server's address.
+// problem converts an error of the HTTP client to the error for the user. If the server refuses the
+// request because it is invalid, names something that does not exist, or conflicts with the current
+// state, the error's text is only the server's message. The texts of other errors contain the
+// server's address.
 func (f *Fleet) problem(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -50,8 +51,9 @@ func (f *Fleet) problem(err error) error {
 	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.unexpectedHint(refusal), err}
 }
 
-// unexpectedHint returns a hint for an error answer that a gaffer server would not send, or "". It
-// knows only one cause: the address begins with http://, but the server uses TLS.
+// unexpectedHint returns a hint for an error response that a gaffer server would not send, or "" if
+// it knows no hint. It knows only one cause: the address begins with http://, but the server uses
+// TLS.
 func (f *Fleet) unexpectedHint(refusal *coordinator.Error) string {
 	if refusal.Code == "http" && refusal.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
 		return "if it has TLS, its address begins with https://"

@@ -20,14 +20,15 @@ func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	return id, f.problem(err)
 }
 
-// Question returns the state of a question and its answer.
+// Question returns the state of an agent's question, and the answer if there is one.
 func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error) {
 	q, err := f.client.Questions.Get(ctx, id)
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, f.problem(err)
 }
 
 // Withdraw closes a question that belongs to no task. The caller uses it when the agent no longer
-// waits for the answer. why is the reason. Withdraw does nothing if the question is already closed.
+// waits for the answer, and gives the reason in the parameter why. If the question is already
+// closed, Withdraw does nothing.
 func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
 	return f.problem(f.client.Questions.Withdraw(ctx, question, why))
 }
@@ -52,14 +53,16 @@ func (f *Fleet) AllQuestions(ctx context.Context, run string) (list []fleet.Ques
 	return list, f.problem(err)
 }
 
-// Grants returns the rules that users have made by answering questions, the oldest first. It leaves
-// out rules that no longer hold.
+// Grants returns the permission rules that users have made, the oldest first. A user makes such a
+// rule by answering a permission request with an answer that also decides later requests. Grants
+// leaves out the rules for runs that have ended.
 func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	list, err := f.client.Questions.Grants(ctx)
 	return list, f.grantProblem(err)
 }
 
-// RemoveGrant removes a rule that a user has made by answering a question.
+// RemoveGrant removes a permission rule. A user has made this rule by answering a permission
+// request with an answer that also decides later requests.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err

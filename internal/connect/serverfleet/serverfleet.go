@@ -33,8 +33,8 @@ type Fleet struct {
 	names  names
 }
 
-// refuse returns an error if an agent started this process. command is a command that only users
-// may use.
+// refuse returns an error if an agent started this process. The parameter command is a command that
+// only users may use, such as "gaffer answer". The error names it.
 func (f *Fleet) refuse(command string) error {
 	if f.opts.Agent == "" {
 		return nil
@@ -104,15 +104,15 @@ func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.R
 	return list, f.problem(err)
 }
 
-// FindRun returns the id of the run that a user names. It accepts the same texts as FindRun of
-// package localfleet.
+// FindRun returns the id of the run that a user names, for example by a prefix of the id or the
+// name of its plan. It accepts the same texts as the method FindRun in package localfleet.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.Runs.Find(ctx, f.opts.Project, text, unfinished)
 	return id, f.problem(err)
 }
 
-// FindTask returns the task that a user names. It accepts the same texts as FindTask of package
-// localfleet.
+// FindTask returns the task that a user names, as RUN/TASK or TASK. It accepts the same texts as
+// the method FindTask in package localfleet.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.Runs.FindTask(ctx, f.opts.Project, text)
 	if err != nil {
@@ -144,9 +144,9 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 	return r.ID, f.problem(err)
 }
 
-// Answer answers a question. An answer can also decide later requests for permission. In that case,
-// Answer first checks that the server supports this, because an older server would silently apply
-// the answer only once.
+// Answer answers an agent's question. An answer to a permission request can also decide later
+// requests. In that case, Answer first checks that the server supports this, because an older
+// server would silently apply the answer only once.
 func (f *Fleet) Answer(ctx context.Context, question string, a fleet.Reply) error {
 	if err := f.refuse("gaffer answer"); err != nil {
 		return err
@@ -242,8 +242,8 @@ func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.Raw
 	return text, f.problem(err)
 }
 
-// Cost returns what attempts have cost: the attempts of the project, or of all projects if
-// everywhere is set.
+// Cost returns what the attempts of the project have cost. If everywhere is set, it returns what
+// the attempts of all projects have cost.
 func (f *Fleet) Cost(ctx context.Context, everywhere bool, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Project = f.opts.Project; everywhere {
 		q.Project = ""
@@ -262,8 +262,8 @@ func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQue
 	return report, f.problem(err)
 }
 
-// Fork creates a run with one task. This task continues a copy of another task's conversation and
-// files.
+// Fork creates a run with one task. This task gets a copy of another task's conversation and files,
+// and continues from there.
 func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	if err := f.refuse("gaffer fork"); err != nil {
 		return fleet.ForkResult{}, err
@@ -275,15 +275,15 @@ func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult
 	return made, f.problem(err)
 }
 
-// Turns returns the turns of the agent's conversation in a task. [Fleet.Fork] can continue after
-// any of them.
+// Turns returns the turns of the conversation in a task. A turn is a message to the agent together
+// with the agent's reply. [Fleet.Fork] can continue the conversation after any of them.
 func (f *Fleet) Turns(ctx context.Context, run, task string) ([]fleet.Turn, error) {
 	all, err := f.client.Runs.Turns(ctx, run, task)
 	return all, f.problem(err)
 }
 
-// Latest returns runs of all projects, without their tasks, latest first: all unfinished runs, and
-// the latest n runs.
+// Latest returns runs of all projects, without their tasks, latest first. The result contains all
+// unfinished runs and the latest n runs, finished or not.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
 	if err != nil {

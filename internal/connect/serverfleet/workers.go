@@ -29,9 +29,9 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a worker. From the agent's metadata, a
-// JSON object, it reads the members that gaffer's workers write. It skips a member whose value has
-// an unexpected type.
+// WorkerOf converts an agent of the coordinator protocol to a [Worker]: in that protocol, workers
+// are called agents. The parameter a has metadata, a JSON object. From this object, WorkerOf reads
+// the members that gaffer's workers write. It skips a member whose value has an unexpected type.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
@@ -59,11 +59,12 @@ const (
 	workerLabel  = "@"
 )
 
-// MissingLabels finds the tasks of a plan that no online worker may take, because of the project or
-// because of the labels that a task requires. It returns the labels of these tasks, separated by
-// commas: one string for each different list of labels. The string is empty for tasks without
-// labels. The parameter on is the name of the only worker that may take the tasks; if it is empty,
-// any worker may.
+// MissingLabels finds the tasks of a plan that no online worker may take. To take a task, a worker
+// must serve the project, have all labels that the task requires, and have a token that allows a
+// task with these labels. MissingLabels returns the labels of these tasks, separated by commas: one
+// string for each different list of labels. The string is empty for tasks without labels. The
+// parameter on is the name of the only worker that may take the tasks; if it is empty, any worker
+// may.
 func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -81,10 +82,10 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns the agents of a plan for which a task would have to wait: workers with
-// the labels that the task needs are online, but none of them may run its agent. agentOf returns
-// the agent of a task. The parameter on is the name of the only worker that may take the tasks; if
-// it is empty, any worker may.
+// DisallowedAgents returns the names of agents that tasks of a plan need but no suitable worker may
+// run: workers with the labels that such a task requires are online, but they run only other
+// agents. The function agentOf returns the name of the agent of a task. The parameter on is the
+// name of the only worker that may take the tasks; if it is empty, any worker may.
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
@@ -102,8 +103,9 @@ func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf
 }
 
 // IdleWarnings returns warnings about tasks of a plan that no online worker can run. These tasks
-// wait until a suitable worker starts. Some warnings contain the command that starts a worker.
-// serverArg is the argument of this command that names the server, with a space before it.
+// wait until a suitable worker starts. Some warnings contain the command that starts a worker. The
+// parameter serverArg is the argument of this command that names the server, with a space before
+// it. The other parameters are as in [DisallowedAgents].
 func IdleWarnings(workers []Worker, p plan.Plan, project, on, serverArg string, agentOf func(plan.Task) string) (warnings []string) {
 	for _, name := range DisallowedAgents(workers, p, project, on, agentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", name))

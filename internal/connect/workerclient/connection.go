@@ -36,7 +36,8 @@ type Event struct {
 	Text     string `json:"text,omitempty"`
 }
 
-// report reports an event about an attempt. It adds the attempt, its run and its task to the event.
+// report sends the event in the parameter what to the user. It first adds the ids of the attempt,
+// its run and its task to the event.
 func (e *Engine) report(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]
@@ -168,7 +169,7 @@ func (e *UntrustedError) Hint() string {
 	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 
-// fail sends an error, after which the worker must stop, to the channel of [Engine.Failed].
+// fail sends err to the channel of [Engine.Failed]. The worker must stop after such an error.
 func (l *connection) fail(err error) {
 	select {
 	case l.failed <- err:

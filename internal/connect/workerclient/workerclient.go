@@ -31,7 +31,8 @@ type Options struct {
 	Now      func() time.Time
 	Rand     func() float64 // returns random numbers in [0, 1), to spread retries
 	Report   func(Event)    // called with each event; never nil
-	// Logs is the path of the folder with the record files of logs that must still be sent.
+	// Logs is the path of the folder with the record files. Each record file says that the log of
+	// one attempt must still be sent.
 	Logs string
 	// LogOf returns the path of the file with the output of a task's current attempt.
 	LogOf func(store.Task) string
@@ -229,8 +230,9 @@ func (e *Engine) info() coordinator.WorkerInfo {
 	return w
 }
 
-// Beat implements [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from
-// the options, and ignores its argument of type [store.Worker].
+// Beat sends a heartbeat to the coordinator. It implements a method of
+// [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from the options, and
+// ignores its argument of type [store.Worker].
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.info()}
 	for _, h := range held {
@@ -310,9 +312,9 @@ func (e *Engine) Release(ctx context.Context, _ string, held []engine.HeldAttemp
 }
 
 // requestError converts the error of a request to the error for the worker. If the caller cancelled
-// the request, requestError returns the error of ctx. If the coordinator permanently refuses the
-// request, but not the worker, it returns an [*engine.ConflictError]. Every other error becomes an
-// [*UnreachableError].
+// the request, requestError returns the error of ctx. If the coordinator permanently refuses this
+// request, but still accepts other requests of the worker, it returns an [*engine.ConflictError].
+// Every other error becomes an [*UnreachableError].
 func (e *Engine) requestError(ctx context.Context, err error) error {
 	refused := (*coordinator.Error)(nil)
 	switch {
@@ -329,15 +331,16 @@ func (e *Engine) requestError(ctx context.Context, err error) error {
 	return &UnreachableError{err}
 }
 
-// Listen sends logs, and waits for changes on the coordinator, until ctx ends. It calls wake when
-// there may be a task to claim, and attend when there may be orders or answers for running
-// attempts.
+// Listen sends logs, and waits for changes on the coordinator, until ctx ends. It calls the
+// function wake when there may be a task to claim. It calls the function attend when the
+// coordinator may have orders for running attempts, or answers to their agents' questions.
 func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { e.logs.run(ctx) })
-	// If the worker knows no sequence number yet, or a request has failed, it sends -1. The
-	// coordinator then answers at once that the worker must check everything.
+	// Each request sends the sequence number of the last change that the worker knows. If the
+	// worker knows none yet, or a request has failed, it sends -1. The coordinator then answers at
+	// once that the worker must check everything.
 	const now = -1
 	after, failures := int64(now), 0
 	for ctx.Err() == nil {

@@ -11,14 +11,16 @@ type Class = fleet.Class
 const (
 	None Class = ""
 	// RateLimited means that the account has reached a rate limit. The task is retried with another
-	// account, or when the rate limit ends. This does not use up a retry.
+	// account, or when the rate limit ends. This does not count against the task's limit on
+	// retries.
 	RateLimited Class = "rate_limited"
 	// APIError means that the model's API has failed. The task is retried after a delay.
 	APIError Class = "api_error"
 	// Stalled means that the agent showed no activity. The task is retried after a delay.
 	Stalled Class = "stalled"
 	// Lost means that the worker or the agent's supervisor process has crashed or is unreachable.
-	// The task is retried a limited number of times. This does not use up a retry.
+	// The task is retried. Lost attempts do not count against the task's limit on retries, but have
+	// a limit of their own.
 	Lost Class = "lost"
 	// TimedOut means that the task's timeout has passed. The task is retried after a delay.
 	TimedOut Class = "timeout"
@@ -50,6 +52,6 @@ const (
 	// message of the user continues the conversation.
 	Interrupted Class = "interrupted"
 	// Released means that the worker has given the attempt back. The task is queued again at once.
-	// This does not use up a retry.
+	// This does not count against the task's limit on retries.
 	Released Class = "released"
 )

@@ -25,12 +25,13 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 		return nil, err
 	}
 	var out []byte
-	// Items returns the pieces that start after the position at. A piece that starts at this
-	// position or before has no byte at offset, because a piece has at most maxPiece bytes.
+	// r.Items returns the pieces that start after the position at. A piece that starts at this
+	// position or before has no byte at offset or later, because a piece has at most maxPiece
+	// bytes.
 	at := offset - maxPiece
 	for len(out) < limit {
-		// Read only as many pieces as the missing bytes need if the pieces are large. If they are
-		// small, the next round of the loop reads more.
+		// Read only as many pieces as the missing bytes need if each piece has the maximum size. If
+		// the pieces are smaller, the next round of the loop reads more.
 		list, err := r.Items(PieceKind, attempt, at, min(piecesAtOnce, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err

@@ -78,8 +78,8 @@ type word struct {
 	literal bool
 }
 
-// answer says whether a rule matches a call or a part of it. It is maybe if this depends on
-// something that only the shell knows, such as the value of a variable.
+// answer says whether a rule matches a tool call, or a part of the call. The answer is maybe if
+// this depends on something that only the shell knows, such as the value of a variable.
 type answer int
 
 const (
@@ -88,7 +88,7 @@ const (
 	yes
 )
 
-// matches reports whether the pattern matches the command with these words. The command must begin
+// matches says whether the pattern matches the command with these words. The command must begin
 // with the pattern's words. If the pattern is exact, the command must have no further words. The
 // result is maybe if it depends on a word that the shell computes.
 func (p *commandPattern) matches(words []word) answer {
@@ -123,12 +123,14 @@ func (p *commandPattern) begins(words []word) answer {
 // part is a part of a tool call that the rules must allow: a simple shell command, a file that is
 // read or written, or the whole call of another tool.
 type part struct {
-	tool   string // the call's tool; for a file of a shell redirection, Edit or Read
+	tool   string // the tool that is called, such as Bash; Edit or Read if the part is the file of a shell redirection
 	words  []word // for Bash
 	path   string // for Edit and Read; relative to the work folder or absolute; empty if unknown
-	opaque bool   // no pattern can allow the part
+	opaque bool   // no rule with a pattern can allow the part
 	// hidden is set if the part is inside an argument of another part. In sh -c 'rm x', for
-	// example, rm x is a hidden part. Allow rules ignore hidden parts.
+	// example, rm x is a hidden part. Allow rules are not compared with hidden parts: a rule that
+	// allows the whole sh command is enough, and a rule that allows only rm x does not help. Deny
+	// and ask rules are compared with hidden parts too.
 	hidden bool
 }
 
@@ -153,7 +155,8 @@ const maxBrackets = 1000
 const maxNesting = 5
 
 // readCommand parses a shell command and returns its parts. If the command may change its work
-// folder, relative paths of files are removed from the parts.
+// folder, readCommand removes relative paths of files from the parts, because the folder to which
+// they are relative is then unknown.
 func readCommand(text string) *command {
 	r := &commandReader{}
 	r.script(text, 0)
@@ -248,8 +251,8 @@ func (r *commandReader) statement(s *syntax.Stmt) {
 	}
 }
 
-// opaque adds a part that no pattern can allow. It also adds the commands inside n as parts,
-// because a deny rule may match one of them.
+// opaque adds a part that no rule with a pattern can allow. It also adds the commands inside the
+// syntax node n as parts, because a deny rule may match one of them.
 func (r *commandReader) opaque(n syntax.Node) {
 	r.add(part{tool: bashTool, opaque: true})
 	syntax.Walk(n, func(n syntax.Node) bool {
@@ -468,9 +471,10 @@ func runners() []string {
 	}
 }
 
-// views returns the variants of a simple command with which a deny or ask rule is compared:
-// unchanged, without the variables that the command sets, with the name of the program instead of
-// its path, and without a program such as sudo that runs the command.
+// views returns the variants of a simple command with which a deny or ask rule is compared. The
+// first is the unchanged command. The others are: the command without the variables that it sets;
+// the command with the name of the program instead of its path; and, if the program runs another
+// command, as sudo does, the words that may be that other command.
 func views(words []word) (list [][]word) {
 	list = append(list, words)
 	for len(words) > 0 && isAssignment(words[0]) {

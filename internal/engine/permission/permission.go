@@ -1,11 +1,15 @@
 // Package permission decides an agent's requests for permission by rules. A rule is a text in the
 // syntax of Claude Code: the name of a tool, or a tool with a pattern, as in "Bash(go test:*)".
 //
-// The package is pure: it reads no files and starts no programs. It judges a shell command by its
-// syntax tree. A command is denied if a deny rule matches at least one of its parts. The allow
-// rules allow it if each part is matched by one of them. They need not match a script inside an
-// argument, as in sh -c 'rm x'. A command that cannot be parsed is allowed only by a rule with its
-// exact text, by a rule for all calls of the tool, or by the policy.
+// The package is pure: it reads no files and starts no programs. It parses a shell command and
+// judges each of its parts, such as the commands before and after a pipe. A deny rule that matches
+// one part denies the whole command. Allow rules allow the command only if each part is matched by
+// an allow rule, with one exception: a script inside an argument, such as rm x in sh -c 'rm x'.
+// Deny rules apply to such a script too. But no allow rule needs to match it: a rule that allows
+// the command sh with this argument is enough.
+//
+// A command that cannot be parsed is allowed only by a rule with its exact text, by a rule for all
+// calls of the tool, or by the policy.
 package permission
 
 import (
@@ -14,8 +18,8 @@ import (
 	"strings"
 )
 
-// Policy says what happens to requests that no rule decides. The policy DenyAll denies all
-// requests.
+// Policy says what happens to requests that no rule decides. The policy DenyAll is an exception: it
+// denies all requests, even those that a rule allows.
 type Policy string
 
 // The values of Policy. They are the values of the plan's key "questions".
@@ -26,7 +30,8 @@ const (
 	DenyAll     Policy = "deny"  // every request is denied, whatever the rules say
 )
 
-// UserQuestion is the tool name that rules use for agents' questions that are not about a tool.
+// UserQuestion is used in rules in place of the name of a tool. A rule with this name applies to
+// agents' questions to the user that are not about a tool call.
 const UserQuestion = "AskUserQuestion"
 
 // Call is a tool call that an agent asks permission for.
@@ -59,14 +64,17 @@ type Decision struct {
 	Unclear bool
 }
 
-// Decide returns the outcome for a call. Deny rules come first, then ask rules, then allow rules.
-// If no rule decides, the policy does. The policy DenyAll denies every call, whatever the rules
-// say.
+// Decide returns the outcome for a call. The policy DenyAll denies every call, whatever the rules
+// say. With any other policy, deny rules come first, then ask rules, then allow rules. If no rule
+// decides, the policy does.
 //
-// If it is unclear whether a deny or ask rule matches the call, an allow rule counts only if it has
-// the exact text of the command. A grant is a rule that the user has made by answering an earlier
-// question. A grant that allows the call takes precedence over an ask rule, if the grant is at
-// least as narrow as the ask rule.
+// A grant is a rule that the user has made by answering an earlier question. A grant that allows
+// the call takes precedence over an ask rule if the grant is at least as narrow as the ask rule.
+// Then the user is not asked again.
+//
+// It may be unclear whether a deny or ask rule matches the call, for example because the shell
+// computes a word of the command. In that case, an allow rule allows the call only if it has the
+// exact text of the command.
 func Decide(policy Policy, rules Rules, call Call) Decision {
 	if policy == DenyAll {
 		return Decision{Outcome: Denied}
@@ -103,11 +111,12 @@ func Decide(policy Policy, rules Rules, call Call) Decision {
 	return Decision{Outcome: Asked}
 }
 
-// Names reports whether the rule matches the call or a part of it.
+// Names reports whether the rule matches the call or a part of it, such as one of the commands in a
+// shell pipeline. If this is unclear, the result is false.
 func (r Rule) Names(call Call) bool { return analyse(call).named(r) == yes }
 
-// By returns who has decided, for the stored answer: "rule Bash(go test:*)", "grant WebFetch" or
-// "policy rules".
+// By returns the text that names who has decided, for the stored answer: "rule Bash(go test:*)",
+// "grant WebFetch" or "policy rules".
 func (d Decision) By(policy Policy) string {
 	if len(d.Rules) == 0 {
 		return "policy " + string(policy)

@@ -15,13 +15,14 @@ type request struct {
 	host   string // host of the URL, if the tool is WebFetch; may be empty
 	parts  []part
 	failed bool // the command cannot be parsed; parts is incomplete
-	// escapes is set if the call turns off the sandbox of the agent's program. No rule can allow
-	// such a call.
+	// escapes is set if the call turns off the sandbox in which the agent's program runs commands.
+	// No rule can allow such a call; only the user or the policy can.
 	escapes bool
 }
 
-// analyse parses a call. A shell command has one part for each simple command and each file of a
-// redirection. Any other call has one part, or one for each file.
+// analyse parses a call and splits it into parts. A shell command has one part for each simple
+// command, and one for each file that a redirection reads or writes. A call of a tool for files has
+// one part for each file. Any other call has one part.
 func analyse(call Call) *request {
 	req := &request{call: call}
 	if call.Tool == "" {
@@ -71,8 +72,9 @@ func analyse(call Call) *request {
 	return req
 }
 
-// named reports whether the rule matches the call or one of its parts. It is used for deny and ask
-// rules. For allow rules, see covered.
+// named says whether the rule matches the call or one of its parts: yes, no, or maybe if this
+// depends on something that only the shell knows. It is used for deny and ask rules. For allow
+// rules, see the method covered.
 func (req *request) named(r Rule) answer {
 	if r.covers(req.call.Tool) && r.pattern == nil {
 		return yes
@@ -124,8 +126,9 @@ func (req *request) partNamed(r Rule, p part) answer {
 	return found
 }
 
-// covered returns the rules that together allow all parts of the call. It returns no rules if a
-// part is not allowed. exact is set if one rule has the exact text of the command.
+// covered returns the rules that together allow all parts of the call, except for scripts inside
+// arguments, which need no rule. It returns no rules if another part is not allowed. exact is set
+// if one rule has the exact text of the command.
 func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
 	if req.escapes {
 		return nil, false
@@ -160,7 +163,7 @@ func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
 	return used, false
 }
 
-// allows returns the first rule that allows a part.
+// allows returns the first of the rules that allows the part p. The bool is false if none does.
 func (req *request) allows(rules []Rule, p part) (Rule, bool) {
 	for _, r := range rules {
 		if req.ruleAllows(r, p) {
@@ -191,9 +194,11 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 	return false
 }
 
-// answeredByGrant reports whether the user's grants already allow a call that matches the ask rule
-// ask, so that the user need not be asked again. That is so if a grant has the exact text of the
-// command, or if each part that ask may match is allowed by a grant at least as narrow as ask.
+// answeredByGrant reports whether grants already allow a call that the ask rule matches, so that
+// the user need not be asked again. A grant is a rule that the user has made by answering an
+// earlier question. The result is true if a grant has the exact text of the command. It is also
+// true if each part of the call that the ask rule may match is allowed by a grant that is at least
+// as narrow as the ask rule.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false
@@ -223,8 +228,8 @@ func (req *request) hasText(r Rule) bool {
 	return ok && req.call.Tool == bashTool && c.text != "" && c.text == strings.TrimSpace(req.text)
 }
 
-// within reports whether outer matches every call that the rule r matches. If this is unknown, it
-// returns false.
+// within reports whether the rule outer matches every call that the rule r matches. If this is
+// unknown, it returns false.
 func (r Rule) within(outer Rule) bool {
 	if !outer.covers(r.tool) {
 		return false
@@ -244,9 +249,9 @@ func (r Rule) within(outer Rule) bool {
 	return (around.prefix || !inner.prefix) && around.matches(words) == yes
 }
 
-// locate returns the segments of a path in two forms: relative to the work folder, and relative to
-// the root of the file system. inside is nil if the path is not known to be in the work folder.
-// rooted is nil if the path is relative and the work folder is unknown.
+// locate returns the segments of a path in two forms: inside is relative to the work folder, and
+// rooted is relative to the root of the file system. inside is nil if the path is not known to be
+// in the work folder. rooted is nil if the path is relative and the work folder is unknown.
 func (req *request) locate(name string) (inside, rooted []string) {
 	dir := path.Clean(req.call.Dir)
 	known := path.IsAbs(req.call.Dir)
@@ -276,8 +281,9 @@ func segments(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// isProtected reports whether a file is in one of the [protected] folders, and the pattern does not
-// contain the name of this folder. A nil pattern contains no name.
+// isProtected reports whether a file is in one of the [protected] folders and the pattern of the
+// allow rule does not contain the name of this folder. In that case, the rule cannot allow a change
+// of the file. A nil pattern contains no name.
 func (req *request) isProtected(name string, pattern *pathPattern) bool {
 	file := segments(path.Clean(name))
 	if inside, _ := req.locate(name); inside != nil {

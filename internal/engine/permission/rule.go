@@ -21,8 +21,8 @@ type Rule struct {
 	pattern pattern // nil if the rule matches all calls of the tool
 }
 
-// pattern is what is between the parentheses of a rule. It is a [*commandPattern], a [*pathPattern]
-// or a [domainPattern].
+// pattern is the parsed text between the parentheses of a rule. It is a [*commandPattern], a
+// [*pathPattern] or a [domainPattern].
 type pattern any
 
 // MaxRule is the maximum length of a rule in bytes.
@@ -94,8 +94,9 @@ func Parse(text string) (Rule, error) {
 	return r, nil
 }
 
-// Everything returns a rule that matches every call. It is used in place of a rule that cannot be
-// parsed.
+// Everything returns a rule that matches every call. It is used as an ask rule in place of a deny
+// or ask rule that cannot be parsed, so that the user is asked about the calls that the unreadable
+// rule may forbid.
 func Everything(text string) Rule { return Rule{Text: text, all: true} }
 
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' || c == 0x7f }
@@ -218,8 +219,8 @@ func (p *pathPattern) matches(file []string) bool {
 }
 
 func matchSegments(pattern, file []string) bool {
-	// reached[i] says that the segments of the pattern which the loop has handled match the first i
-	// segments of the file.
+	// The loop handles one segment of the pattern at a time. reached[i] says whether the segments
+	// handled so far match the first i segments of the file.
 	reached := make([]bool, len(file)+1)
 	reached[0] = true
 	for k, s := range pattern {
@@ -246,7 +247,8 @@ func matchSegments(pattern, file []string) bool {
 // only if its pattern contains the folder's name.
 func protected() []string { return []string{".git", ".claude", ".codex"} }
 
-// names reports whether one of the pattern's segments is segment itself, in upper or lower case.
+// names reports whether one of the pattern's segments is equal to the parameter segment, ignoring
+// upper and lower case.
 func (p *pathPattern) names(segment string) bool {
 	return slices.ContainsFunc(p.segments, func(s string) bool { return strings.EqualFold(s, segment) })
 }

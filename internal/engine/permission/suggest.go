@@ -18,8 +18,8 @@ func Suggest(call Call) []string {
 	var texts []string
 	switch {
 	case call.Tool == bashTool:
-		// Suggest a rule with the exact command. If the command ends with *, do not, because the
-		// rule would be a pattern and match other commands too.
+		// Suggest a rule with the exact command. But suggest no such rule if the command ends with
+		// *: in a rule, this * is a wildcard, so the rule would match other commands too.
 		if exact, err := Parse(bashTool + "(" + strings.TrimSpace(req.text) + ")"); err == nil && req.hasText(exact) {
 			texts = append(texts, exact.Text)
 		}
@@ -53,9 +53,9 @@ func subcommands() []string {
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 
-// usualPrefix returns the program and its subcommand, such as "go test". For "run", it adds the
-// next word, as in "npm run test". For programs without subcommands, it returns "", because a rule
-// such as one for all calls of rm would be too wide to suggest.
+// usualPrefix returns the program and its subcommand, such as "go test". If the subcommand is
+// "run", it adds the next word, as in "npm run test". For programs without subcommands, it returns
+// "". For example, a rule for all calls of rm would be too wide to suggest.
 func usualPrefix(words []word) string {
 	if len(words) < 2 || !words[0].literal || !words[1].literal || !slices.Contains(subcommands(), words[0].text) || !plainWord().MatchString(words[1].text) {
 		return ""

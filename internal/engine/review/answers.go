@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Answer is the agent's answer to a comment.
+// Answer is the agent's answer to a review comment.
 type Answer struct {
 	Fixed bool
 	Text  string // what the agent did, or why it did not do what the comment asks for
@@ -20,12 +20,13 @@ var (
 	fixed      = lazyregexp.New(`(?i)^((?:is |was |has been |now )?(?:fixed|done|resolved|addressed|changed|applied|implemented))\b`)
 )
 
-// maxAnswer is how many bytes of an answer's text are kept.
+// maxAnswer is the maximum length of the text of an answer, in bytes. Longer texts are cut.
 const maxAnswer = 4 << 10
 
-// Answers finds the agent's answers to comments in its last message. The keys of the result are the
-// ids of the comments. Answers accepts variants of the format that [Prompt] asks for. If a comment
-// has several answers, the last one counts. A line that only mentions a comment is not an answer.
+// Answers finds the agent's answers to review comments in the agent's last message. The keys of the
+// result are the ids of the comments. Answers accepts variants of the format that [Prompt] asks
+// for. If a comment has several answers, the last one counts. A line that only mentions a comment
+// is not an answer.
 func Answers(message string) map[string]Answer {
 	answers := map[string]Answer{}
 	for line := range strings.Lines(message) {

@@ -10,7 +10,7 @@ import (
 // maxQuoted is how many lines of a file the prompt quotes at most for one comment.
 const maxQuoted = 40
 
-// Prompt returns the text that asks the agent to handle the user's comments.
+// Prompt returns the text that asks the agent to handle the user's review comments.
 func Prompt(comments []fleet.Comment) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The user has reviewed your change and has %s. Line numbers are those of the files as you left them.\n", count(len(comments), "comment", "comments"))

@@ -94,10 +94,12 @@ func Drafts(r fleet.Review) (n int) {
 	return n
 }
 
-// AddComment adds the comment c as a draft, and returns it with its id. The caller sets the text
-// and the location of c. It also sets a key if the client may repeat the request: a second comment
-// with the same key is not added, and the first one is returned. A comment that is added while the
-// agent works on earlier comments waits for the next round.
+// AddComment adds the comment c as a draft, and returns it with its id. A draft is a comment that
+// was not sent to the agent yet. It stays a draft until the user sends the drafts, even if the
+// agent is working on earlier comments now.
+//
+// The caller sets the text and the location of c. It also sets a key if the client may repeat the
+// request: a second comment with the same key is not added, and the first one is returned.
 func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fleet.Comment, error) {
 	c, err := validComment(c)
 	if err != nil {
@@ -128,8 +130,9 @@ func AddComment(r *fleet.Review, c fleet.Comment, who string, now time.Time) (fl
 	return c, nil
 }
 
-// validComment returns c with the defaults for its side and its last line filled in, or an error if
-// c is not valid.
+// validComment returns c, or an error if c is not valid. If c refers to lines of a file,
+// validComment sets the fields that the caller may leave empty: the side of the diff and the last
+// line.
 func validComment(c fleet.Comment) (fleet.Comment, error) {
 	c.Text = strings.TrimSpace(c.Text)
 	if c.Side == "" && c.First > 0 {
@@ -187,8 +190,9 @@ func DeleteComment(r *fleet.Review, id string) error {
 	return nil
 }
 
-// draftIndex returns the index in r.Comments of the draft with this id. If the comment was already
-// sent to the agent, it returns an error that ends with refusal, for example "cannot be deleted".
+// draftIndex returns the index in r.Comments of the comment with this id. If the comment was
+// already sent to the agent, it returns an error whose text ends with the parameter refusal, for
+// example "cannot be deleted".
 func draftIndex(r fleet.Review, id, refusal string) (int, error) {
 	i := slices.IndexFunc(r.Comments, func(c fleet.Comment) bool { return c.ID == id })
 	if i < 0 {
@@ -211,8 +215,9 @@ func Resolve(r *fleet.Review, id string, resolved bool) error {
 	return nil
 }
 
-// View marks a file as viewed. digest identifies the diff of the file that the user has seen. When
-// the diff changes, the file no longer counts as viewed. An empty digest removes the mark.
+// View marks a file as viewed. The parameter digest identifies the diff of the file that the user
+// has seen. If the file's diff changes later, the file no longer counts as viewed. If digest is
+// empty, View removes the mark.
 func View(r *fleet.Review, path, digest string) error {
 	if path == "" || len(path) > MaxPath || len(digest) > 200 || !utf8.ValidString(path+digest) || strings.ContainsRune(path+digest, 0) {
 		return &InvalidError{"viewed", "want the path of a file and the digest of its diff"}
@@ -232,9 +237,10 @@ func View(r *fleet.Review, path, digest string) error {
 	return nil
 }
 
-// Approve approves the change. tree is the id of the git tree that the user has seen. If tree is
-// empty, the review keeps the id that it has stored before. Approve returns a [*RefusedError] if
-// there are drafts, if the agent works on comments, or if the change was merged or discarded.
+// Approve approves the change. The parameter tree is the id of the git tree that the user has seen.
+// If it is empty, the review keeps the id that it has stored before. Approve returns a
+// [*RefusedError] if there are comments that were not sent to the agent, if the agent is working on
+// comments, or if the change was merged or discarded.
 func Approve(r *fleet.Review, tree string) error {
 	if err := checkTree(tree); err != nil {
 		return err
@@ -262,9 +268,10 @@ func Reopen(r *fleet.Review) error {
 	return nil
 }
 
-// SendBack marks all drafts as sent, starts a new round, and returns the prompt for the agent. tree
-// is the id of the git tree that the user has seen. If tree is empty, the review keeps the id that
-// it has stored before.
+// SendBack marks all comments that were not sent yet as sent, and returns the prompt that sends
+// them to the agent. These comments form a new round of the review. The parameter tree is the id of
+// the git tree that the user has seen. If it is empty, the review keeps the id that it has stored
+// before.
 func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	if err := checkTree(tree); err != nil {
 		return "", err
@@ -288,8 +295,8 @@ func SendBack(r *fleet.Review, tree string) (text string, err error) {
 	return Prompt(sent), nil
 }
 
-// ReturnToDrafts turns the comments of a round into drafts again, because the agent did not receive
-// them, and ends the round.
+// ReturnToDrafts marks the comments of a round as not sent, because the agent did not receive them,
+// and ends the round. A round is the set of comments that were sent to the agent together.
 func ReturnToDrafts(r *fleet.Review, round int) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -300,8 +307,9 @@ func ReturnToDrafts(r *fleet.Review, round int) {
 	EndRound(r)
 }
 
-// RecordAnswers stores the agent's answers in the comments of the given rounds. found reports
-// whether any of these comments got an answer.
+// RecordAnswers stores the agent's answers in the comments of the given rounds. A round is the set
+// of comments that were sent to the agent together. found reports whether any of these comments got
+// an answer.
 func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {
@@ -314,8 +322,9 @@ func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, att
 	return found
 }
 
-// EndRound ends the state "sent back", because the agent no longer works on the comments. The new
-// state is open, or commented if the review has drafts. In any other state, EndRound does nothing.
+// EndRound changes the state of a review that was sent back to the agent, because the agent no
+// longer works on the comments. The new state is open, or commented if the review has comments that
+// were not sent yet. If the review is not in the state "sent back", EndRound does nothing.
 func EndRound(r *fleet.Review) {
 	if r.State == fleet.ReviewSentBack {
 		r.State = fleet.ReviewOpen
@@ -325,8 +334,8 @@ func EndRound(r *fleet.Review) {
 
 // VoidApproval sets the state of an approved review to open, because the agent works on the change
 // again. It does the same with a merged review, because the agent's next commits are not merged
-// yet. If the review has drafts, the new state is commented. r.Landing still describes the last
-// merge.
+// yet. In both cases, if the review has comments that were not sent yet, the new state is commented
+// instead of open. r.Landing still describes the last merge.
 func VoidApproval(r *fleet.Review) {
 	if r.State == fleet.ReviewApproved || r.State == fleet.ReviewMerged {
 		r.State = fleet.ReviewOpen
@@ -334,8 +343,8 @@ func VoidApproval(r *fleet.Review) {
 	}
 }
 
-// Merge records that the change was merged. l describes the merge. The user need not have approved
-// the change, but the agent must not be working on comments.
+// Merge records that the change was merged. The parameter l describes the merge. The change can be
+// merged without the user's approval, but not while the agent is working on comments.
 func Merge(r *fleet.Review, l fleet.Landing) error {
 	if err := checkNotLanded(*r, "merge"); err != nil {
 		return err
@@ -366,7 +375,7 @@ func Undo(r *fleet.Review) error {
 		updateState(r)
 	case r.State == fleet.ReviewMerged:
 		r.State, r.Landing = fleet.ReviewApproved, nil
-	case r.Landing != nil: // the change was merged, and then the agent has worked on it again
+	case r.Landing != nil: // the change was merged, and then the agent worked on it again
 		r.Landing = nil
 	default:
 		return &RefusedError{"undo", fmt.Sprintf("the change is neither merged nor discarded; its review is %s", StateText(r.State))}
@@ -377,8 +386,8 @@ func Undo(r *fleet.Review) error {
 // StateText returns a review's state as words for a sentence, for example "sent back".
 func StateText(s fleet.ReviewState) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// checkNotLanded returns an error if the change was merged or discarded. action is what the user
-// wanted to do, for example "approve"; it is part of the error.
+// checkNotLanded returns an error if the change was merged or discarded. The parameter action is
+// what the user wants to do, for example "approve"; it is part of the error's text.
 func checkNotLanded(r fleet.Review, action string) error {
 	if r.State == fleet.ReviewMerged || r.State == fleet.ReviewDiscarded {
 		return &RefusedError{action, fmt.Sprintf("the change is %s; undo that first", r.State)}
@@ -386,8 +395,9 @@ func checkNotLanded(r fleet.Review, action string) error {
 	return nil
 }
 
-// updateState sets the state of a review with drafts to commented, and of a commented review
-// without drafts to open. A review that was sent back stays in that state.
+// updateState sets the state of a review after its comments have changed. A review with comments
+// that were not sent yet gets the state commented. A review in the state commented without such
+// comments gets the state open. A review that was sent back to the agent stays in that state.
 func updateState(r *fleet.Review) {
 	switch {
 	case r.State == fleet.ReviewSentBack:

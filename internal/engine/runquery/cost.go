@@ -13,8 +13,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Cost returns what the attempts that q selects have cost. It leaves out attempts of runs that
-// Options.Hide hides, and attempts that use no model and have cost nothing.
+// Cost returns what the attempts that the query q selects have cost. It leaves out attempts of runs
+// for which the function Options.Hide returns true, and attempts that use no model and have cost
+// nothing.
 func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
@@ -56,23 +57,24 @@ func (l *Querier) Cost(ctx context.Context, q fleet.CostQuery) (fleet.CostReport
 type costCount struct {
 	query fleet.CostQuery
 	total costSum
-	// rows contains the sums by the key of their group, such as an agent's name. days contains the
-	// sums by day, such as 2026-11-18.
+	// rows contains one sum for each row of the report. The key is what the report is grouped by,
+	// for example the name of an agent. days contains one sum for each day; a key is, for example,
+	// 2026-11-18.
 	rows, days map[string]*costSum
-	hours      map[string]*costSum // by day and hour, such as 2026-11-18T09
+	hours      map[string]*costSum // one sum for each hour; a key is, for example, 2026-11-18T09
 	budgets    []fleet.RunBudget
 }
 
-// costSum is the cost of a group of attempts. Money is in micro-dollars, so that sums are exact.
+// costSum is the total cost of several attempts. Money is in micro-dollars, so that sums are exact.
 type costSum struct {
 	row   fleet.CostRow
 	spent store.Amount
 	last  time.Time // start of the latest attempt
 }
 
-// addRun adds the attempts of a run that are within the time span of the query. If the run has a
-// budget, addRun also adds this budget to the report, provided that the run is running or has an
-// attempt within the time span.
+// addRun adds the attempts of a run that started within the time span of the query. If the run has
+// a budget, addRun also adds this budget to the report, provided that the run is running or one of
+// its attempts started within the time span.
 func (c *costCount) addRun(run store.Run, attempts []attemptCost) {
 	included := false
 	var spent store.Amount // cost of all attempts of the run, including those outside of the time span

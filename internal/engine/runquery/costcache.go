@@ -28,15 +28,16 @@ type costCache struct {
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the costs of a run that ended at the time ended. If the run is continued later,
-// its row has no end or a later one. costCache.get then ignores these costs.
+// endedCosts are the costs of a run, read after the run ended at the time in the field ended. If
+// the run is continued later, its row has no end time, or a later one. Because the times differ,
+// costCache.get then does not return these costs.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost
 }
 
-// maxCachedCosts is the maximum number of attempts in the cache. If the attempts of a run do not
-// fit, all other runs are removed from the cache.
+// maxCachedCosts is the maximum number of attempts in the cache. If the attempts of another run do
+// not fit, all runs that are in the cache are removed first.
 const maxCachedCosts = 200_000
 
 func (c *costCache) get(run store.Run) ([]attemptCost, bool) {
@@ -60,8 +61,9 @@ func (c *costCache) put(run store.Run, list []attemptCost) {
 }
 
 // attemptCosts returns the costs of a run's attempts. It leaves out attempts that use no model and
-// have cost nothing. If the run was continued after the caller read its row, the costs are cached
-// with the old end of the run. Later calls then ignore them.
+// have cost nothing. If the run has ended, attemptCosts stores the costs in the cache, together
+// with the end time in the parameter run. If the run was continued in the meantime, this time
+// differs from the end time in the run's current row, and later calls do not use the cached costs.
 func (l *Querier) attemptCosts(ctx context.Context, run store.Run) ([]attemptCost, error) {
 	if list, ok := l.costs.get(run); ok {
 		return list, nil

@@ -48,9 +48,9 @@ func NotFoundAs(err error, what, name string) error {
 }
 
 // FindRun returns the id of the run that a user has named. It searches the runs of a project, or of
-// all projects if project is empty. text is one of:
+// all projects if project is empty. The parameter text is one of:
 //   - a whole id, which finds the run in any project
-//   - the beginning of an id, or of the last part of an id, if it fits no other id
+//   - the beginning of an id, or of the last part of an id, if only one run has such an id
 //   - the name of a plan, which finds the latest run of this plan
 //   - "-" or "", which finds the latest run
 //
@@ -79,7 +79,7 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 }
 
 // latestNamed returns the id of the latest run whose plan has this name. If there is none, it
-// returns the given err. runs must be sorted, latest first.
+// returns the parameter err. The list runs must be sorted, latest first.
 func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
@@ -89,10 +89,11 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in ids that the user means by text. forms returns the forms in which a
-// user may write an id, such as its short form. If no id equals text, matchID returns the only id
-// with a form that begins with text. If text is empty or "-", it returns the first id. The
-// parameter what is the word for such an id in errors, such as "run".
+// matchID returns the id in the list ids that the user means by text. If text is empty or "-", it
+// returns the first id. If text is equal to an id, it returns this id. Otherwise, it returns the
+// only id for which one of the forms begins with text. The function forms returns the forms in
+// which a user may write an id, such as its short form. The parameter what is the word for such an
+// id in error messages, such as "run".
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
@@ -115,11 +116,11 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the task that a user has named. text is RUN/TASK, or only TASK. RUN is as in
-// [Querier.FindRun], and TASK is a whole id or the beginning of one. Without RUN, FindTask chooses
-// the latest run that has a task with exactly the id TASK. If there is none, it chooses the latest
-// run that has tasks whose ids begin with TASK. If there are several such tasks in this run, it
-// returns an [*AmbiguousError].
+// FindTask returns the task that a user has named. The parameter text is RUN/TASK, or only TASK.
+// RUN is as in [Querier.FindRun], and TASK is a whole id or the beginning of one. Without RUN,
+// FindTask chooses the latest run that has a task with exactly the id TASK. If there is none, it
+// chooses the latest run that has tasks whose ids begin with TASK. If the chosen run has several
+// such tasks, FindTask returns an [*AmbiguousError].
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)

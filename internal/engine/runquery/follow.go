@@ -9,10 +9,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Follow calls show with the current state of the run: once at the start, and then after each
-// change in the store, at most once per interval. Even without a change, it calls show every second
-// (or every interval, if that is longer), because a change of an agent's activity appends no event.
-// It returns when the run has ended, when show returns an error, or when ctx ends.
+// Follow calls the function show with the current state of the run: once at the start, and then
+// after each change in the store, but at most once per interval. The store has no events for what a
+// running agent is doing at the moment. So Follow also calls show when a second has passed without
+// a change (or when interval has passed, if that is longer). It returns when the run has ended,
+// when show returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
@@ -28,10 +29,10 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
-// Changes calls notify once at the start, and then after each change in the store, at most once per
-// interval. Even without a change, it calls notify every second (or every interval, if that is
-// longer), because a change of an agent's activity appends no event. It returns when notify returns
-// an error or when ctx ends.
+// Changes calls the function notify once at the start, and then after each change in the store, but
+// at most once per interval. The store has no events for what a running agent is doing at the
+// moment. So Changes also calls notify when a second has passed without a change (or when interval
+// has passed, if that is longer). It returns when notify returns an error or when ctx ends.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	for {
 		var last int64
@@ -52,12 +53,14 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 }
 
 // activityInterval is how long Follow and Changes wait for an event before they continue without
-// one. They cannot rely on events alone, because a change of an agent's activity appends no event.
+// one. They cannot rely on events alone: what a running agent is doing at the moment changes
+// without an event.
 const activityInterval = time.Second
 
-// waitForChange waits for an event with a sequence number above cursor. If there is none, it
-// returns after activityInterval, or after interval if that is longer. It never returns before
-// interval has passed, unless ctx ends or the store fails.
+// waitForChange waits for an event with a sequence number above cursor. If none comes, it returns
+// after activityInterval, or after the given interval if that is longer. If an event comes earlier,
+// waitForChange still waits until the given interval has passed. It returns before that only if ctx
+// ends or the store fails.
 func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -73,8 +76,8 @@ func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time
 	return ctx.Err()
 }
 
-// follower keeps a copy of a run's state up to date. A run may have thousands of tasks, so follower
-// reads only the tasks that have changed, and the running attempts.
+// follower keeps a copy of a run's state up to date. A run may have thousands of tasks. So, after
+// the first time, follower reads only the tasks that have changed and the running attempts.
 type follower struct {
 	querier *Querier
 	id      string
@@ -108,7 +111,8 @@ func (f *follower) refresh(r store.Reader) error {
 		return err
 	}
 	run := f.querier.runOf(row)
-	// Copy the tasks, because the caller of Follow may still use the slice of the previous state.
+	// Copy the slice of tasks, because the caller of Follow may still use the previous state of the
+	// run, which contains the old slice.
 	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts
 	for _, id := range changed {
 		if err := f.readTask(r, &run, id); err != nil {
@@ -141,8 +145,8 @@ func (f *follower) readAll(r store.Reader) (err error) {
 	return nil
 }
 
-// readActivity reads what the running agents are doing into run. It is called even if there are no
-// new events, because a change of an agent's activity appends no event.
+// readActivity reads what the running agents are doing, and stores it in run. It is called even if
+// there are no new events, because what an agent is doing changes without an event.
 func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {
@@ -153,9 +157,10 @@ func (f *follower) readActivity(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changedTasks reads the events after the event f.last, and then advances f.last. It returns the
-// ids of the run's tasks that these events are about, without duplicates. If there are maxEvents
-// events or more, ok is false, and f.last does not change.
+// changedTasks reads the events after the event with the sequence number f.last, and then sets
+// f.last to the number of the last event that it has read. It returns the ids of the run's tasks
+// that these events are about, without duplicates. If there are maxEvents events or more, ok is
+// false, and f.last does not change.
 func (f *follower) changedTasks(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, maxEvents)
 	if err != nil || len(events) == maxEvents {
@@ -184,7 +189,7 @@ func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 		return err
 	}
 	at, known := f.at[id]
-	if !known { // a conductor has added the task to the run
+	if !known { // the task is new: the run's conductor, a program that adds tasks to the run, has added it
 		at = len(run.Tasks)
 		f.at[id] = at
 		run.Tasks = append(run.Tasks, task)

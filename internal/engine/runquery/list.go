@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries returns the runs that [Querier.Runs] would return, but only the first ones, at most
-// limit, and without their tasks.
+// Summaries returns the first of the runs that [Querier.Runs] would return. It returns at most
+// limit runs, and returns them without their tasks.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -33,8 +33,9 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest returns the rows of the runs that [Querier.Runs] would return, but only the first ones, at
-// most limit. The rows may lack their plans, because some stores can read rows without the plans.
+// Latest returns the rows of the first of the runs that [Querier.Runs] would return, at most limit
+// rows. The rows may lack the plans of the runs: a store that can read rows without the large plans
+// does so here.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -61,7 +62,8 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		// Read the run again with its plan, which Annotate needs.
+		// Read the run again, this time with its plan, because the function Options.Annotate needs
+		// the plan.
 		if row, err = r.Run(row.ID); err != nil {
 			return v, err
 		}
@@ -100,7 +102,8 @@ func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err erro
 	return v, err
 }
 
-// Task returns a task, with its latest attempt and its oldest open question if it has them.
+// Task returns a task. The result contains the latest attempt and the oldest open question of the
+// task, if it has any.
 func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Task(key)
@@ -133,8 +136,8 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes returns the paused accounts of agents, for example those at a rate limit, and the user's
-// cost limits that are reached.
+// Lanes returns the accounts of agents that are paused, for example because of a rate limit. It
+// also returns those of the user's cost limits that have been reached.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedAccounts(r)

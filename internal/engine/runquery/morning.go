@@ -19,12 +19,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lateMerges limits which ended runs a report reads. A report contains merges and reviews of
-// runs that ended at most this long before the report's start, so that it need not read the reviews
-// of all older runs.
+// lateMerges limits the age of the runs that a report reads. A change may be reviewed or merged
+// after its run has ended. A report contains such reviews and merges only for runs that ended at
+// most lateMerges before the report's start. So it need not read the reviews of all older runs.
 const lateMerges = 30 * 24 * time.Hour
 
-// Morning reports what has happened to tasks from q.Since until now, and what waits or runs now.
+// Morning reports what has happened to tasks from q.Since until now, which tasks are running now,
+// and which tasks wait for the user.
 func (l *Querier) Morning(ctx context.Context, q fleet.MorningQuery, now time.Time) (fleet.MorningReport, error) {
 	costs, err := l.Cost(ctx, fleet.CostQuery{Project: q.Project, Since: q.Since, By: fleet.CostByRun})
 	if err != nil {
@@ -90,9 +91,9 @@ type morningRows struct {
 	questions []store.Question
 }
 
-// readMorning reads the rows of a run for a report that starts at the time since. If the run ended
-// before since and none of its reviews has changed from then on, readMorning reads only the
-// reviews.
+// readMorning reads the rows of a run for a report that starts at the time since. It always reads
+// the reviews of the run. It reads the other rows only if the run had not ended before the time
+// since, or if one of the reviews has changed since then.
 func readMorning(r store.Reader, run store.Run, since time.Time) (rows morningRows, err error) {
 	rows = morningRows{run: run, attempts: map[string]store.Attempt{}, reviews: map[string]fleet.Review{}}
 	items, err := r.Items(engine.ReviewKind, run.ID, math.MinInt64, math.MaxInt32)
@@ -141,17 +142,17 @@ type questionGroup struct {
 	denied, open bool
 }
 
-// questionCount counts the questions of a group.
+// questionCount counts the questions that have the same questionGroup.
 type questionCount struct {
 	fleet.MorningQuestion
-	asked time.Time // when the question whose text is in Example was asked
+	asked time.Time // when the latest question was asked, whose text is in the field Example
 }
 
 // accountCount counts the attempts of an account. Money is in micro-dollars, so that sums are
 // exact.
 type accountCount struct {
 	fleet.MorningAccount
-	micro int64 // cost of the attempts, in micro-dollars
+	micro int64 // total cost of the account's attempts, in micro-dollars
 	known bool  // the cost of at least one attempt is known
 }
 
@@ -164,7 +165,7 @@ func (c *morningCount) account(name string) *accountCount {
 
 func (c *morningCount) addRun(rows morningRows) error {
 	before := c.size()
-	waiting := map[string]store.Question{} // the oldest open question of each task
+	waiting := map[string]store.Question{} // the oldest open question of each task, by the id of the task
 	for _, q := range rows.questions {
 		if _, known := waiting[q.Task]; !q.Closed && !known {
 			waiting[q.Task] = q
@@ -174,7 +175,7 @@ func (c *morningCount) addRun(rows morningRows) error {
 		}
 	}
 	counts := fleet.Counts{}
-	accounts := map[string]string{} // name of each task's account, by task; empty if the task uses no model
+	accounts := map[string]string{} // name of the account that each task uses, by the id of the task; empty if the task uses no model
 	for _, t := range rows.tasks {
 		counts.Add(fleet.Status(t.Status))
 		spec, err := plan.DecodeTask(t.Spec)
@@ -237,9 +238,9 @@ func (c *morningCount) addQuestion(q store.Question) {
 	}
 }
 
-// addTask adds a task to one of the lists of the report, by its status and its review. It leaves
-// out a task that ended before c.report.Since, unless its change was merged or discarded since
-// then.
+// addTask adds a task to one of the lists of the report. The status of the task and the state of
+// its review determine the list. addTask leaves out a task that ended before the report's start,
+// unless the task's change was merged or discarded after the start.
 func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, waiting map[string]store.Question) {
 	last := rows.attempts[cmp.Or(t.RunningAttempt, t.LastAttempt)]
 	review, reviewed := rows.reviews[t.Task]
@@ -299,10 +300,10 @@ func (c *morningCount) addTask(rows morningRows, t store.Task, spec plan.Task, w
 	}
 }
 
-// endOf returns when a task ended: at the end of its last attempt. For a task without an ended
-// attempt, no time is stored. Then endOf returns the latest end of an attempt at one of the tasks
-// that it needs. If there is none, endOf returns the end of the run or, if the run has not ended,
-// the time at which the run was created.
+// endOf returns when a task ended, which is the end of its last attempt. If no attempt at the task
+// has ended, no such time is stored, and endOf returns the first of these times that exists: the
+// latest end of an attempt at a task that t needs, the end of the run, and the time at which the
+// run was created.
 func (rows morningRows) endOf(t store.Task) (at time.Time) {
 	if t.LastAttempt != "" {
 		return rows.attempts[t.LastAttempt].Ended
@@ -327,7 +328,7 @@ func endedBefore(run store.Run, at time.Time) bool {
 	return !run.Ended.IsZero() && run.Ended.Before(at)
 }
 
-// failureLine returns on one line why a task failed.
+// failureLine returns a text of one line that says why a task failed.
 func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.VerifyFailed) {
 		var checks []fleet.Check
@@ -342,14 +343,14 @@ func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 	if t.Outcome == string(failure.OverBudget) && last.Class != failure.OverBudget && rows.run.Budget.Limits() {
 		return "the run has spent " + rows.run.Spent.Of(rows.run.Budget) + ", which does not allow another attempt"
 	}
-	if t.Outcome != string(last.Class) { // the task failed for a reason other than the end of its last attempt
+	if t.Outcome != string(last.Class) { // the task's last attempt is not the reason why the task failed
 		return line(t.Outcome)
 	}
 	return line(cmp.Or(last.Summary, t.Outcome))
 }
 
-// delay returns why a queued task does not start now: its account is paused, or it must not be
-// retried yet. It returns "" if neither is the case.
+// delay returns why a queued task does not start now: the account that its agent uses is paused, or
+// the delay before the next attempt has not passed. It returns "" in all other cases.
 func (c *morningCount) delay(t store.Task) string {
 	for _, p := range c.paused {
 		if p.Name == t.Account && p.Until.After(c.report.Until) {
@@ -379,9 +380,9 @@ func line(text string) string {
 	return text
 }
 
-// answerLine returns the answer of an agent on one line. If the answer is a JSON object, like the
-// answers of the agents in a team, answerLine returns only its summary, message or status. If the
-// object has none of these, it returns "".
+// answerLine returns the answer of an agent on one line. An answer may be a JSON object, for
+// example if the agent works in a team of agents. Of such an object, answerLine returns only the
+// field summary, message or status. If the object has none of these fields, it returns "".
 func answerLine(text string) string {
 	var answer map[string]any
 	if json.Unmarshal([]byte(text), &answer) != nil {
@@ -403,7 +404,8 @@ func itemOf(i plan.SourceItem) *fleet.SourceItem {
 }
 
 func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
-	// Set the list instead of appending to it, so that a repeated call changes nothing.
+	// Set the list instead of appending to it. The store may repeat the read that calls this
+	// method, and then a second call must not add the same entries again.
 	c.report.NotStarted = append([]fleet.MorningFire{}, fires...)
 	for i := range fires {
 		c.report.NotStarted[i].Why = line(fires[i].Why)

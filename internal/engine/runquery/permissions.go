@@ -11,9 +11,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Permissions counts the requests of agents for permission since q.Since. It groups them by the
-// last of the rules that were suggested for a request. The rule of the latest request comes first.
-// Permissions leaves out requests in runs that Options.Hide hides.
+// Permissions counts the requests of agents for permission since q.Since. For each request, gaffer
+// has suggested rules that would allow it. Permissions counts requests together if the last
+// suggested rule is the same. In the result, the rule of the latest request comes first.
+// Permissions leaves out requests in runs for which the function Options.Hide returns true.
 func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	count := permissionCount{}
 	err := l.store.Read(ctx, func(r store.Reader) error {
@@ -41,7 +42,7 @@ func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]f
 	return count.list(), err
 }
 
-// permissionCount counts requests for permission, by rule.
+// permissionCount counts requests for permission. The key is the rule by which they are grouped.
 type permissionCount map[string]*fleet.PermissionRequest
 
 func (c permissionCount) add(q store.Question) {
@@ -60,7 +61,8 @@ func (c permissionCount) add(q store.Question) {
 	if !q.Asked.Before(p.Last) {
 		p.Last, p.Example = q.Asked, q.Text
 	}
-	// The caller adds the requests of the latest run first, so Runs has the same order.
+	// The caller adds the requests of the latest run first, so the latest run also comes first in
+	// p.Runs.
 	if !slices.Contains(p.Runs, q.Run) {
 		p.Runs = append(p.Runs, q.Run)
 	}

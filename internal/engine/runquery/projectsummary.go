@@ -9,16 +9,17 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxSummaryAge limits which ended runs are part of a summary: they must have been created at most
-// this long before today. Shell prompts show the summary, so it must be fast, and cannot read the
-// runs of a whole year.
+// maxSummaryAge limits the age of the runs in a summary: a run that has ended is included only if
+// it was created at most this long before today. Shell prompts show the summary, so it must be fast
+// and cannot read the runs of a whole year.
 const maxSummaryAge = 30 * 24 * time.Hour
 
 // ProjectSummary returns how many tasks are running or have failed, which questions are open, and
-// what today's attempts have cost. It counts only runs of the project that are running or have
-// ended today. If project is empty, it counts the runs of all projects. others are the open
-// questions that belong to no run. The store does not know their project, so the caller must decide
-// whether to add them.
+// what today's attempts have cost. It includes only runs of the project that are running or have
+// ended today. If project is empty, it includes the runs of all projects.
+//
+// The result others contains the open questions that belong to no run. The store does not know to
+// which project they belong, so the caller must decide whether to add them to the summary.
 func ProjectSummary(r store.Reader, project string, now time.Time) (g fleet.Summary, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -62,8 +63,8 @@ func projectRuns(r store.Reader, project string, today time.Time) (map[string]st
 	return runs, err
 }
 
-// addEnded adds to spent the cost of the run's ended attempts. It leaves out attempts that started
-// before today.
+// addEnded adds the cost of the run's ended attempts to the parameter spent. It leaves out attempts
+// that started before today.
 func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
 	if run.Spent == (store.Amount{}) {
 		return nil
@@ -81,8 +82,8 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds to spent what running attempts have cost so far. It counts only attempts that
-// started today and belong to one of the given runs.
+// addRunning adds what running attempts have cost so far to the parameter spent. It includes only
+// attempts that started today and belong to one of the given runs.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
@@ -93,10 +94,12 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions adds the open questions of runs to the summary g, and subtracts the tasks that wait
-// for an answer from g.Running. A question without a run has the name of the asking agent in its
-// field Task. If this name has the form RUN/TASK, the question counts as a question of that task.
-// addQuestions returns the other questions without a run that are open and have not expired.
+// addQuestions adds the open questions of the given runs to the summary g. The tasks that wait for
+// an answer no longer count as running: addQuestions subtracts them from g.Running.
+//
+// If a question belongs to no run, its field Task contains the name of the asking agent. If this
+// name has the form RUN/TASK, addQuestions treats the question as a question of that task. It
+// returns the other questions without a run, unless they have expired.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Summary) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
@@ -126,7 +129,7 @@ func addAmount(to *store.Amount, a store.Amount) {
 }
 
 // recentRuns returns the running runs, and the runs that were created at the time start or later.
-// If the reader r has no query for this, recentRuns returns all runs.
+// If the reader r has no method RunsSince, recentRuns returns all runs.
 func recentRuns(r store.Reader, start time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)

@@ -16,20 +16,22 @@ import (
 
 // Options holds functions that return or add what is not in the store. Each may be nil.
 type Options struct {
-	// Annotate and AnnotateTask set the fields of v that the store does not know, such as the
+	// Annotate and AnnotateTask set the fields of v whose values are not in the store, such as the
 	// process that works on a run.
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
 	// Hide reports whether lists leave out a run. A hidden run can be found only by its whole id.
 	Hide func(run store.Run) bool
-	// Limits returns the user's limits of what agents may cost, for cost reports. If Limits is nil,
-	// reports contain no limits. Now returns the current time, to which the limits apply. If Now is
-	// nil, reports use the machine's clock.
+	// Limits returns the user's limits of what agents may cost per day and per month, for cost
+	// reports. If Limits is nil, reports contain no limits. Now returns the current time, which
+	// determines the day and the month of the limits. If Now is nil, reports use the machine's
+	// clock.
 	Limits func() engine.Limits
 	Now    func() time.Time
-	// NotStarted returns, for morning reports, the planned start times of schedules at which no run
-	// was started. It leaves out times before since. An empty project means all projects. If
-	// NotStarted is nil, reports contain no such times.
+	// NotStarted is used for morning reports. A schedule starts runs of a plan at planned times.
+	// NotStarted returns those planned times of schedules at which no run was started. It leaves
+	// out times before the parameter since. If project is empty, it returns the times of all
+	// projects. If NotStarted is nil, reports contain no such times.
 	NotStarted func(r store.Reader, project string, since time.Time) ([]fleet.MorningFire, error)
 }
 
@@ -86,8 +88,8 @@ func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 	return runs, err
 }
 
-// shows reports whether a list of a project's runs contains this run: it belongs to the project, or
-// project is empty, and Options.Hide does not hide it.
+// shows reports whether the run belongs in a list of the project's runs. If project is empty, the
+// list contains the runs of all projects. A run for which Options.Hide returns true is in no list.
 func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

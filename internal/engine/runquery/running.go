@@ -8,9 +8,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Running returns the running attempts of a run, in the order of the run's tasks. Each assignment
-// also contains the task, its previous ended attempt, and the users' messages to its agent, but no
-// grants and no lease.
+// Running returns the running attempts of a run, in the order of the run's tasks. An assignment is
+// what a worker gets when it claims a task. Here, it contains the attempt, the task, the task's
+// previous ended attempt, and the users' messages to the agent. Its fields Grants and Lease are not
+// set.
 func Running(r store.Reader, run string) (list []engine.Assignment, err error) {
 	running, err := store.RunningAttempts(r)
 	if err != nil {

@@ -13,15 +13,18 @@ import (
 
 const (
 	maxSearchedRuns = 1000
-	maxSearchWords  = 8 // further words of a search are ignored
+	maxSearchWords  = 8 // maximum number of words in a search; further words are ignored
 	excerptLength   = 160
 )
 
-// Search returns at most limit runs and tasks that contain all words of a text, ignoring case. Runs
-// come first. If the store can search for ids, tasks with all words in their ids come next. Then
-// come the tasks with the words in their names, prompts or results. In each group, the latest run
-// comes first. For a task, some of the words may be in the id, name, project or source file of its
-// run instead. If ctx ends, Search sets Partial and returns what it has found until then.
+// Search returns at most limit runs and tasks that contain all words of a text, ignoring case. For
+// a task, some of the words may be in the id, name, project or source file of its run instead. The
+// result is in this order, and in each group the latest run comes first:
+//   - runs
+//   - tasks with the words in their ids, if the store can search for ids
+//   - tasks with the words in their names, prompts or results
+//
+// If ctx ends, Search sets found.Partial and returns what it has found until then.
 func (l *Querier) Search(ctx context.Context, text string, limit int) (found fleet.Found, err error) {
 	words := strings.Fields(strings.ToLower(text))
 	words = words[:min(len(words), maxSearchWords)]
@@ -55,13 +58,13 @@ func (l *Querier) Search(ctx context.Context, text string, limit int) (found fle
 	return found, err
 }
 
-// search is a search in one snapshot of the store.
+// search is the state of one search, which reads one snapshot of the store.
 type search struct {
 	r     store.Reader
 	words []string // in lower case
 	limit int
 	hits  []fleet.Hit
-	seen  map[store.TaskKey]bool // the tasks in hits
+	seen  map[store.TaskKey]bool // keys of the tasks that are already in hits
 }
 
 func (s *search) byRun(run store.Run) error {
@@ -90,9 +93,9 @@ func without(words []string, texts ...string) (left []string) {
 	return left
 }
 
-// wanted returns the words that a task of a run must contain: those that are not in the run's own
-// id, name, project or source file. If these contain all words, the task must contain all words
-// too, because it should not match only because of its run.
+// wanted returns the words that a task of a run must contain. These are the words of the search
+// that are not in the id, name, project or source file of the run. But if all words are there,
+// wanted returns all words. Otherwise, every task of the run would match, only because of its run.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left
@@ -107,8 +110,8 @@ func patterns(words []string) (list []string) {
 	return list
 }
 
-// byTaskID adds those tasks of a run whose ids contain all words that wanted returns. It does
-// nothing if the reader is not a [store.TaskSearcher].
+// byTaskID adds those tasks of a run to the hits whose ids contain all words that the method wanted
+// returns. It does nothing if the reader is not a [store.TaskSearcher].
 func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
 	quick, ok := s.r.(store.TaskSearcher)
@@ -138,8 +141,8 @@ func (s *search) add(run store.Run, t store.Task, in fleet.HitField, excerpt str
 	s.hits = append(s.hits, hit)
 }
 
-// byContent adds those tasks of a run that contain all words that wanted returns. Each word may be
-// in the task's id, name or prompt, or in the result of an attempt.
+// byContent adds those tasks of a run to the hits that contain all words that the method wanted
+// returns. Each word may be in the task's id, name or prompt, or in the result of an attempt.
 func (s *search) byContent(run store.Run) error {
 	words := s.wanted(run)
 	tasks, err := s.candidates(run.ID, words)
@@ -187,8 +190,9 @@ func (s *search) checkContent(run store.Run, t store.Task, words []string) error
 	return err
 }
 
-// excerpt returns the part of a text around the first occurrence of a word, on one line. word must
-// be in lower case. If text does not contain word, excerpt returns the beginning of text.
+// excerpt returns, on one line, the part of a text around the first occurrence of a word. The
+// parameter word must be in lower case. If text does not contain word, excerpt returns the
+// beginning of text.
 func excerpt(text, word string) string {
 	letters := []rune(strings.Join(strings.Fields(text), " "))
 	at := max(0, indexFold(letters, []rune(word)))
@@ -204,8 +208,8 @@ func excerpt(text, word string) string {
 	return short
 }
 
-// indexFold returns the first position of a word in letters, ignoring case, or -1 if there is none.
-// word must be in lower case.
+// indexFold returns the index in letters at which word first begins, ignoring case, or -1 if
+// letters does not contain word. The parameter word must be in lower case.
 func indexFold(letters, word []rune) int {
 	for i := 0; i+len(word) <= len(letters); i++ {
 		n := 0

@@ -93,7 +93,8 @@ func pausedAccounts(r store.Reader) (paused []fleet.Lane, err error) {
 }
 
 // hasFreeAccount reports whether an agent has an account that is not paused. The parameter paused
-// is one of the agent's paused accounts. all contains the accounts of all agents.
+// is one of the agent's paused accounts; its name determines the agent. The parameter all contains
+// the accounts of all agents.
 func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	agent, _, _ := strings.Cut(paused.Name, "/")
 	row := func(name string) (a store.Account) {
@@ -105,8 +106,8 @@ func hasFreeAccount(all []store.Account, paused store.Account) bool {
 	base, _ := plan.SplitAgent(agent)
 	pool := row(agent).Pool
 	if len(pool) == 0 {
-		// A fallback with a model, such as claude:haiku, has no pool of its own. It uses the
-		// accounts of claude.
+		// The store has no list of accounts for a fallback agent with a model, such as
+		// claude:haiku. Such an agent uses the accounts of claude.
 		pool = row(base).Pool
 	}
 	return slices.ContainsFunc(pool, func(name string) bool { return row(engine.AccountName(agent, name)).Until.IsZero() })

@@ -26,7 +26,8 @@ type PickInput struct {
 	// if there is no judge, or if the judge's task is not complete.
 	Verdict string `json:"verdict,omitempty"`
 	// Picked is the id of the candidate that an earlier attempt of this task has picked. If it is
-	// set, this attempt picks the same candidate, to get the candidate's newer work.
+	// set, this attempt picks the same candidate again, because the candidate's agent may have
+	// changed its work since then.
 	Picked string `json:"picked,omitempty"`
 }
 
@@ -40,8 +41,10 @@ func (s PickInput) CompleteCandidates() (list []fleet.Candidate) {
 	return list
 }
 
-// Decide returns the id of the candidate to pick, and the reason. ok is false if there is no
-// complete candidate, if the user must pick one, or if the judge has named none.
+// Decide returns the id of the candidate to pick, and the reason. If only one candidate is
+// complete, it is picked. If several are complete, the checks or the judge decide, as the plan
+// says. ok is false if no candidate is complete, if the user must pick one, or if the judge has
+// named none.
 func (s PickInput) Decide() (id, why string, ok bool) {
 	list := s.CompleteCandidates()
 	switch {
@@ -101,10 +104,10 @@ func (s PickInput) Question() string {
 }
 
 // Readable formats a question for the user, with one line for each candidate. It also returns the
-// options, which are the ids of the candidates. question must end with the line that
-// [PickInput.Question] returns. Text before that line says what was wrong with the user's last
-// answer, and is kept. If question does not end with that line, Readable returns it unchanged,
-// without options.
+// options for the answer, which are the ids of the candidates. The parameter question must end with
+// the line that [PickInput.Question] returns. If there is text before that line, it says what was
+// wrong with the user's last answer, and Readable keeps it. If question does not end with that
+// line, Readable returns question unchanged, without options.
 func (s PickInput) Readable(question string) (text string, options []string) {
 	problem, ok := strings.CutSuffix(question, s.Question())
 	if !ok {
@@ -160,10 +163,10 @@ func JudgePrompt(p plan.Pick, list []fleet.Candidate) string {
 	return b.String()
 }
 
-// Winner finds the candidate that the judge has chosen. verdict is the judge's message. Winner
-// looks for its last line of the form "winner: CANDIDATE", and returns the candidate's id and the
-// text before that line. Both are empty if there is no such line, or if it names no candidate of
-// list.
+// Winner finds the candidate that the judge has chosen. The judge is the agent that compares the
+// candidates, and verdict is its message. Winner looks for the last line of the message that has
+// the form "winner: CANDIDATE". It returns the candidate's id and the text before that line. Both
+// are empty if there is no such line, or if it names no candidate in list.
 func Winner(verdict string, list []fleet.Candidate) (id, why string) {
 	winner := regexp.MustCompile("(?im)^[ \\t*_#>-]*winner[*_]*[ \\t]*[:=][ \\t*_`\"']*([^\\s*`\"',;]+)")
 	found := winner.FindAllStringSubmatchIndex(verdict, -1)

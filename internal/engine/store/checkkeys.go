@@ -7,8 +7,9 @@ import (
 )
 
 // KeyError reports a key that not every database can store, because it contains a zero byte or is
-// not valid UTF-8. The labels and the account of a task and the kind of an event are checked like
-// keys. Other texts are not checked, because they are stored as JSON, which escapes zero bytes.
+// not valid UTF-8. Some other values are checked in the same way: the labels and the account of a
+// task, and the kind of an event. Other texts are not checked, because they are stored as JSON,
+// which escapes zero bytes.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {

@@ -13,12 +13,14 @@ type Deletions struct {
 	Workers         []string
 	IdempotencyKeys []string
 	Cursors         []string
-	// Lists contains the lists of items to delete. All items of these lists are deleted.
+	// Lists names lists of items. An item is a row for data that has no table of its own. All items
+	// of these lists are deleted.
 	Lists  []ItemList
 	Events []int64
 }
 
-// ItemList identifies the list of all items with the same kind and the same parent.
+// ItemList identifies a list of items: all items with the same kind and the same parent. An item is
+// a row for data that has no table of its own.
 type ItemList struct {
 	Kind   string `json:"kind"`
 	Parent string `json:"parent"`
@@ -42,6 +44,6 @@ func (g *Deletions) merge(later *Deletions) {
 }
 
 // DeleteRows deletes the rows that are listed in g. It ignores rows that do not exist. The rows are
-// deleted at the commit; until then, tx still returns them. A request that deletes rows does not
-// share its database transaction with other requests.
+// deleted at the commit; until then, tx still returns them. Normally, several requests share one
+// database transaction. A request that deletes rows has a transaction of its own.
 func (tx *Tx) DeleteRows(g Deletions) { tx.own.deletions.merge(&g) }

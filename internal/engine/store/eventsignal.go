@@ -42,8 +42,10 @@ func (b *EventSignal) state() (int64, <-chan struct{}) {
 }
 
 // Wait blocks until an event with a sequence number above cursor exists. It returns an error if ctx
-// ends or readLast fails. Announce is not always called for the events of other processes. So while
-// Wait blocks, it also polls the database once per interval: it calls readLast, which returns the
+// ends or readLast fails.
+//
+// If another process adds an event, Announce may not be called in this process. So, while Wait
+// blocks, it also polls the database once per interval: it calls readLast, which returns the
 // sequence number of the last event. If several goroutines wait, only one of them polls in each
 // interval.
 func (b *EventSignal) Wait(ctx context.Context, cursor int64, interval time.Duration, readLast func(context.Context) (int64, error)) error {
@@ -77,8 +79,8 @@ func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// poll reads the sequence number of the last event with readLast, and announces it. It does nothing
-// if another waiter is polling or if the last poll was less than half an interval ago.
+// poll reads the sequence number of the last event with readLast, and announces this event. It does
+// nothing if another waiter is polling or if the last poll was less than half an interval ago.
 func (b *EventSignal) poll(ctx context.Context, interval time.Duration, readLast func(context.Context) (int64, error)) error {
 	if !b.polling.TryLock() {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// itemChange is an item that a request has put or deleted.
+// itemChange is a change of an item by a request: the item was added or replaced, or it was
+// deleted. An item is a row for data that has no table of its own.
 type itemChange struct {
 	item    Item
 	deleted bool
@@ -13,8 +14,9 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems returns the items that were put and the keys of the items that were deleted. If an
-// item was both put and deleted, only the later change counts.
+// changedItems returns the items that were added or replaced, and the keys of the items that were
+// deleted. If the same item was both put and deleted, only the later change counts. An item is a
+// row for data that has no table of its own.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -26,7 +28,8 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	return put, dropped
 }
 
-// Item returns the item with the given key, or [ErrNotFound].
+// Item returns the item with the given key, or [ErrNotFound]. An item is a row for data that has no
+// table of its own.
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
 		item, err := tx.stored.Item(key)
@@ -38,21 +41,24 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 	return change.item, err
 }
 
-// PutItem adds an item, or replaces the item with the same kind and id.
+// PutItem adds an item, or replaces the item with the same kind and id. An item is a row for data
+// that has no table of its own.
 func (tx *Tx) PutItem(i Item) { tx.own.items.put(i.ItemKey, itemChange{item: i}) }
 
-// DropItem deletes an item, if it exists.
+// DropItem deletes the item with the given key, if it exists. An item is a row for data that has no
+// table of its own.
 func (tx *Tx) DropItem(key ItemKey) {
 	tx.own.items.put(key, itemChange{item: Item{ItemKey: key}, deleted: true})
 }
 
-// Items returns items with the given kind and parent, in the order of Seq: at most limit items
-// whose Seq is greater than cursor.
+// Items returns the items with the given kind and parent whose Seq is greater than cursor. It
+// returns at most limit items, in the order of Seq. An item is a row for data that has no table of
+// its own.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
-	// Fetch more than limit items, because the transaction may have deleted some of them. Do not
-	// increase the limit MaxInt32, which means: all items. Then the query stays the same when the
-	// transaction changes items, and a [Loader] loads its result only once.
+	// Fetch more than limit items, because the transaction may have deleted some of them. But do
+	// not do so if limit is MaxInt32, which means: all items. Then the query does not depend on how
+	// many items the transaction has changed, so a [Loader] needs to load its result only once.
 	if limit < math.MaxInt32 {
 		fetch += len(tx.earlier.items.keys) + len(tx.own.items.keys)
 	}
@@ -75,7 +81,7 @@ func (i *Item) in(kind, parent string, after int64) bool {
 	return i.Kind == kind && i.Parent == parent && i.Seq > after
 }
 
-// In reports whether i has the given kind and parent, and a Seq greater than cursor.
+// In reports whether the item i has the given kind and parent, and a Seq greater than cursor.
 func (i Item) In(kind, parent string, cursor int64) bool { return i.in(kind, parent, cursor) }
 
 // ByItemSeq compares two items, to sort them by Seq and then by ID.

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// PlanCache caches the plans of runs. The methods that look up a run also return its plan, which
-// can be large but never changes. PlanCache is safe for concurrent use. The zero value is ready to
-// use.
+// PlanCache caches the plans of runs. A store returns a run together with its plan, which can be
+// large but never changes, so the store need not read it from the database each time. PlanCache is
+// safe for concurrent use. The zero value is ready to use.
 type PlanCache struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
@@ -18,8 +18,8 @@ type PlanCache struct {
 // all cached plans are removed first. A plan that is larger than the maximum is cached alone.
 const maxPlanBytes = 64 << 20
 
-// Get returns the plan of a run. If the plan is not in the cache, Get calls read and adds the
-// result to the cache, unless read fails.
+// Get returns the plan of a run. If the plan is not in the cache, Get calls the function read and
+// adds the result to the cache, unless read fails.
 func (p *PlanCache) Get(run string, read func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]

@@ -10,7 +10,8 @@ import (
 // Status is the state of a run, a task or an attempt.
 type Status string
 
-// The statuses. Only tasks are Queued; an attempt is Running from its start to its end.
+// The values of [Status]. Only a task can be Queued. An attempt is Running from its start until it
+// has ended.
 const (
 	Queued    Status = "queued"
 	Running   Status = "running"
@@ -25,7 +26,7 @@ func (s Status) Final() bool { return s == Complete || s == Failed || s == Cance
 // Amount is a cost, or the limit of a cost, in micro-dollars and tokens.
 type Amount = fleet.Amount
 
-// Run is the row of one submitted plan.
+// Run is the row of one run. A run executes one submitted plan.
 type Run struct {
 	ID         string `json:"id"`
 	Name       string `json:"name"`
@@ -47,13 +48,14 @@ type Run struct {
 	Spent      Amount          `json:"spent,omitzero"`
 	Worked     time.Duration   `json:"worked,omitempty"` // total working time of ended attempts, without waits for a user
 	Waited     time.Duration   `json:"waited,omitempty"` // total time that ended attempts have waited for a user
-	// Waves contains the number of unfinished tasks of each wave, lowest wave first. It does not
+	// Waves contains the number of unfinished tasks of each wave, lowest wave first. A wave is a
+	// group of tasks that may start only when all tasks of lower waves have ended. Waves does not
 	// count tasks without a wave.
 	Waves    []WaveCount `json:"waves,omitempty"`
 	Open     int         `json:"open"`               // number of unfinished tasks
 	Ready    int         `json:"ready"`              // number of queued tasks that workers may claim
 	Active   int         `json:"active"`             // number of running tasks
-	Failed   int         `json:"failed"`             // number of failed tasks that are not Optional
+	Failed   int         `json:"failed"`             // number of failed tasks, except those with Task.Optional
 	Stopping string      `json:"stopping,omitempty"` // why the run is stopping and starts no more tasks; else empty
 	// Conducted is set if a program, the run's conductor, adds tasks to the run and ends the run.
 	// If Conducted is not set, the run ends with its last task.
@@ -71,15 +73,15 @@ type Run struct {
 // OnFail says what happens to the other tasks of a run when a task fails.
 type OnFail string
 
-// The values of OnFail. Empty means: only the tasks that need the failed task, and the tasks of
-// later waves, are cancelled.
+// The values of OnFail. If OnFail is empty, only two kinds of tasks are cancelled: those that need
+// the failed task, and those of later waves (groups of tasks, see [WaveCount]).
 const (
 	StopOnFail OnFail = "stop" // no more tasks start
 	EndOnFail  OnFail = "end"  // no more tasks start, and running tasks are ended
 )
 
-// WaveCount says how many tasks of a wave are unfinished. Tasks of a wave may start when all tasks
-// of lower waves have ended.
+// WaveCount says how many tasks of a wave are unfinished. A wave is a group of tasks of a run. Its
+// tasks may start when all tasks of lower waves have ended.
 type WaveCount struct {
 	Wave int `json:"wave"`
 	Open int `json:"open"`
@@ -111,27 +113,29 @@ type Task struct {
 	NotBefore time.Time `json:"not_before,omitzero"` // the task must not become Ready before this time
 	Priority  int       `json:"priority,omitempty"`
 	Labels    string    `json:"labels,omitempty"` // labels that a worker needs for the task; sorted, separated by commas
-	// Account is the name of the task's [Account] row. This is the name of the task's agent. If the
-	// task has fallbacks, it is all Agents, joined by " > ".
+	// Account is the name of the task's [Account] row. Without fallbacks, this is the name of the
+	// task's agent. If the task has fallbacks (agents that may replace its agent), the name
+	// consists of all names in Agents, joined by " > ".
 	Account string `json:"lane,omitempty"`
-	// Agents contains the task's agent and then its fallbacks, as written in the plan. It is empty
-	// if the task has no fallback that it can use.
+	// Agents contains the task's agent and then its fallbacks (the agents that may replace it), as
+	// written in the plan. It is empty if the task has no fallback that it can use.
 	Agents          []string `json:"agents,omitempty"`
 	Retries         int      `json:"retries"`
 	CountedAttempts int      `json:"attempts"`          // number of attempts that count against Retries
 	Tries           int      `json:"tries"`             // number of all attempts at the task
-	Lost            int      `json:"lost,omitempty"`    // number of lost attempts; 0 again when a user retries the task
+	Lost            int      `json:"lost,omitempty"`    // number of attempts whose worker or supervisor was lost; 0 after a user requeues the task
 	RunningAttempt  string   `json:"attempt,omitempty"` // id of the running attempt; empty if none is running
 	LastAttempt     string   `json:"last,omitempty"`    // id of the last attempt that has ended; empty if none has ended
-	NewConversation bool     `json:"fresh,omitempty"`   // the next attempt starts a new conversation
+	NewConversation bool     `json:"fresh,omitempty"`   // the next attempt must not continue the conversation of the previous attempt
 	// Reserve is the task's budget: what all its attempts may spend together. Zero means: no limit.
 	Reserve Amount        `json:"reserve,omitzero"`
 	Timeout time.Duration `json:"timeout,omitempty"`
 	Spent   Amount        `json:"spent,omitzero"`   // cost of all ended attempts
 	Worked  time.Duration `json:"worked,omitempty"` // working time of all ended attempts
-	// Outcome is the failure class of the last attempt. It is empty if that attempt succeeded, or
-	// if a user has queued the task again. A task that ended before its next attempt can also have
-	// the Outcome "dependency", "cancelled" or "budget".
+	// Outcome is the failure class of the last attempt, such as "stalled". It is empty if that
+	// attempt succeeded, or if a user has queued the task again. If the task ended while it was
+	// queued, Outcome can also be "dependency" (a task that it needs has not completed),
+	// "cancelled" or "budget".
 	Outcome string `json:"outcome,omitempty"`
 
 	HasMessages bool `json:"mail,omitempty"`      // set when a user sends a message to the agent; never reset
@@ -141,7 +145,8 @@ type Task struct {
 	EndedAs Status `json:"ended,omitempty"`
 }
 
-// Agent returns the name of the task's agent. It does not consider fallbacks.
+// Agent returns the name of the task's own agent, and never that of a fallback (an agent that may
+// replace it).
 func (t Task) Agent() string {
 	if len(t.Agents) > 0 {
 		return t.Agents[0]
@@ -149,7 +154,7 @@ func (t Task) Agent() string {
 	return t.Account
 }
 
-// AllAgents returns the task's agent, followed by its fallbacks.
+// AllAgents returns the task's agent, followed by its fallbacks (the agents that may replace it).
 func (t Task) AllAgents() []string {
 	if len(t.Agents) > 0 {
 		return t.Agents
@@ -157,7 +162,7 @@ func (t Task) AllAgents() []string {
 	return []string{t.Account}
 }
 
-// Attempt is one start of an agent on a task, by one worker.
+// Attempt is the row of one attempt: a worker has started an agent to work on a task.
 type Attempt struct {
 	ID     string `json:"id"`
 	Run    string `json:"run"`
@@ -165,14 +170,14 @@ type Attempt struct {
 	Number int    `json:"number"` // 1 for the first attempt at the task, 2 for the second, ...
 	Token  int64  `json:"token"`  // fencing token: a worker's request with another token is rejected
 	Worker string `json:"worker"`
-	// Account is the name of the user's account that the agent uses. It is empty if the agent's
-	// program uses its own account.
+	// Account is the name of the user's account with which the agent works. It is empty if the
+	// agent works with the account that its program is logged in to.
 	Account string `json:"account,omitempty"`
-	// Fallback is the fallback agent that works on this attempt, as written in the plan. It is
-	// empty if the task's own agent works on it.
+	// Fallback is the fallback agent that works on this attempt in place of the task's own agent,
+	// as written in the plan. It is empty if the task's own agent works on it.
 	Fallback string `json:"fallback,omitempty"`
-	// After is the id of the attempt that the worker has ended in the request in which it claimed
-	// this attempt. It is empty if the worker has ended none in that request.
+	// After is the id of another attempt, which the worker ended in the same request in which it
+	// claimed this one. It is empty if that request ended no attempt.
 	After  string `json:"after,omitempty"`
 	Status Status `json:"status"`
 	// Lease is the end of the attempt's lease. Heartbeats extend the lease. After the end of the
@@ -186,12 +191,12 @@ type Attempt struct {
 	StopReason   string    `json:"stop,omitempty"`   // why the worker must end the attempt; empty if it may continue
 	SpentEarlier Amount    `json:"carried,omitzero"` // cost of earlier attempts in the same conversation
 	Limit        Amount    `json:"limit,omitzero"`   // what the attempt may spend; zero means no limit
-	// Counted is the part of Spent that was already added to the totals of the attempt's day and
-	// month.
+	// Counted is the part of Spent that was already added to the stored totals of what all attempts
+	// have spent in the attempt's day and month.
 	Counted        Amount   `json:"counted,omitzero"`
 	Day            string   `json:"day,omitempty"`             // day to which the attempt's cost belongs, such as 2026-11-18
 	HasMessages    bool     `json:"mail,omitempty"`            // users' messages may be waiting for the agent
-	PromptMessages []string `json:"prompt_messages,omitempty"` // ids of the new messages in the attempt's first prompt
+	PromptMessages []string `json:"prompt_messages,omitempty"` // ids of users' new messages that the attempt's first prompt contains
 
 	fleet.Progress // the progress that the worker reported last
 	fleet.Ending   // how the attempt ended; empty while it runs
@@ -215,8 +220,9 @@ func (a Attempt) WaitedBy(now time.Time) time.Duration {
 // Key returns the key of the attempt's task.
 func (a Attempt) Key() TaskKey { return TaskKey{a.Run, a.Task} }
 
-// Worker is a program that claims tasks. The store does not know whether a worker is online. The
-// reader of the row computes this from Seen, the time of the last heartbeat.
+// Worker is the row of a worker, a program that claims tasks. The row does not say whether the
+// worker is online. Code that needs to know this computes it from Seen, the time of the last
+// heartbeat.
 type Worker struct {
 	ID     string    `json:"id"`
 	Name   string    `json:"name,omitempty"`
@@ -231,35 +237,38 @@ type Worker struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
 	Version        string          `json:"version,omitempty"`
 
-	// Now is what the worker is doing, if the worker is itself an agent. A heartbeat appends no
-	// event about the worker if it changes only Now, HeldAttempts or times other than Left.
+	// Now is what the worker is doing, if the worker is itself an agent. A heartbeat appends an
+	// event about the worker if it sets or clears Left, or if it changes a field other than Now,
+	// HeldAttempts and the times. Otherwise it appends no event.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 
 	Owner string `json:"owner,omitempty"` // id of the credential that registered the worker and may act for it
-	// OwnerName is the name of the Owner credential if this credential has the role worker and was
-	// not made from another credential. Other credentials with the same name and role may act for
-	// the worker too.
+	// OwnerName is the name of the credential in Owner. It is empty if that credential does not
+	// have the role worker or was made from another credential. If OwnerName is not empty, other
+	// credentials with this name may act for the worker too, if they have the role worker and were
+	// not made from another credential.
 	OwnerName string   `json:"holder,omitempty"`
 	Channels  []string `json:"channels,omitempty"` // channels of the coordinator protocol from which the worker takes tasks
-	// HeldAttempts contains the ids of the attempts that are assigned to the worker. Some of them
-	// may have ended. It is empty for a worker that lists its attempts in its heartbeats.
+	// HeldAttempts contains the ids of the attempts that are assigned to the worker. Some of these
+	// attempts may have ended. The list is empty for a worker that lists its attempts in its
+	// heartbeats.
 	HeldAttempts []string  `json:"holds,omitempty"`
 	Created      time.Time `json:"created,omitzero"`
-	// Updated is when the row last changed. Heartbeats and claims that change only Now,
-	// HeldAttempts or times other than Left do not count.
+	// Updated is when the row last changed together with an event about the worker. A heartbeat or
+	// claim that appends no such event (see Now) does not change Updated.
 	Updated time.Time `json:"updated,omitzero"`
 	// Left is when the worker reported that it has left. A worker that works only for one run also
 	// leaves when this run ends. Zero means: the worker has not left.
 	Left time.Time `json:"left,omitzero"`
 }
 
-// ItemKey identifies an item by its kind and id.
+// ItemKey identifies an [Item] by its kind, such as "message" or "log", and by its id.
 type ItemKey struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 }
 
-// Item is a row for data that has no table of its own, such as a message, a review or a piece of a
+// Item is a row for data that has no table of its own, such as a message, a review or a part of a
 // log. The store does not interpret Data.
 type Item struct {
 	ItemKey
@@ -278,7 +287,7 @@ type Question struct {
 	Task     string          `json:"task"`
 	Text     string          `json:"text"`
 	Options  json.RawMessage `json:"options,omitempty"`
-	Asker    string          `json:"asker,omitempty"` // id of the asking credential; empty if unknown or for a task's question
+	Asker    string          `json:"asker,omitempty"` // id of the credential that asked; empty if unknown, or if the question belongs to a task
 	Asked    time.Time       `json:"asked"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`
@@ -288,14 +297,14 @@ type Question struct {
 	Answered time.Time       `json:"answered,omitzero"`
 
 	// Tool and Input describe the tool call for which the agent asks permission. They are empty for
-	// any other question. Suggestions are rules that would allow this call.
+	// any other question. Suggestions are permission rules that would allow this call.
 	Tool        string          `json:"tool,omitempty"`
 	Input       json.RawMessage `json:"input,omitempty"`
 	Suggestions []string        `json:"suggestions,omitempty"`
 	Dir         string          `json:"dir,omitempty"` // absolute path of the agent's work folder; empty if unknown
 
-	// Scope and Rule are set if the answer also applies to later requests. Scope says to which
-	// ones, and Rule is the permission rule that the user has made with the answer.
+	// Scope and Rule are set if the answer also applies to later permission requests. Scope says to
+	// which requests, and Rule is the permission rule that the user has made with the answer.
 	Scope fleet.GrantScope `json:"scope,omitempty"`
 	Rule  string           `json:"rule,omitempty"`
 
@@ -305,32 +314,33 @@ type Question struct {
 // Standalone reports whether the question belongs to no task.
 func (q Question) Standalone() bool { return q.Run == "" }
 
-// Account says whether an account of an agent program is paused, for example because of a rate
-// limit. An account has the name of the program, such as claude, if it is the program's own
-// account. Other accounts of the user have names such as claude/work. While an account is paused,
-// tasks of its agent start only if another account of the agent, or a fallback, is free. There is
-// also one row for each combination of an agent and its fallbacks (see Chain), and one for each of
-// the user's spending limits for the day and the month. In JSON, SQL and the API, an account is
-// called a lane.
+// Account is a row that says whether an account of an agent program is paused, for example because
+// of a rate limit. Name is the name of the program, such as claude, for the account that the
+// program is logged in to. Other accounts of the user have names such as claude/work. While an
+// account is paused, a task of its agent starts only if the agent has another account that is not
+// paused, or if the plan names a fallback (an agent that may replace the task's agent) that is not
+// paused. There are two more kinds of rows: one row for each combination of an agent and its
+// fallbacks (see Chain), and one for each of the user's spending limits for the day and the month.
+// In JSON, SQL and the API, an account is called a lane.
 type Account struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`   // end of the pause; zero if the account is not paused
 	Reason string    `json:"reason,omitempty"` // why the account is paused
 
 	// Pool is set only in the row whose Name is an agent, for example claude. It contains the names
-	// of the user's accounts that workers have for this agent. An empty name means the program's
-	// own account.
+	// of the user's accounts that workers can use for this agent. An empty name in the list means
+	// the account that the agent's program is logged in to.
 	Pool []string `json:"pool,omitempty"`
-	// Chain is set only in a row for tasks with fallbacks. It contains the agents that may work on
-	// these tasks: the tasks' own agent, and then the fallbacks. Name contains the same agents,
-	// joined by " > ".
+	// Chain is set only in a row for tasks with fallbacks (agents that may replace the task's own
+	// agent). It contains the agents that may work on these tasks: the tasks' own agent, and then
+	// the fallbacks. Name contains the same agents, joined by " > ".
 	Chain []string `json:"chain,omitempty"`
 }
 
 // IdempotencyRecord stores the answer to a request with an idempotency key. If the request is
 // repeated, it gets the same answer. In SQL, this record is called a promise.
 type IdempotencyRecord struct {
-	Key    string          `json:"key"` // operation, space, key of the request; for example "claim k1"
+	Key    string          `json:"key"` // name of the operation, a space, and the key in the request; for example "claim k1"
 	Answer json.RawMessage `json:"answer"`
 	Made   time.Time       `json:"made"`
 }
@@ -343,15 +353,15 @@ type Cursor struct {
 }
 
 // Event describes one change. In events about runs, tasks and attempts, Row and AttemptRow contain
-// the changed rows as they are after the change. If no event was deleted, these rows can be
-// restored from the events, except for fields whose changes are in no event. Only the first event
-// of a run contains its Plan, and only the first event of a task contains its Spec.
+// the changed rows as they are after the change. So these rows can be restored from the events if
+// no event was deleted, except for fields that change without an event. Only the first event of a
+// run contains the run's Plan, and only the first event of a task contains the task's Spec.
 type Event struct {
 	// Seq is the sequence number of the event. Events are numbered from 1 without gaps. The numbers
 	// of deleted events are not used again.
 	Seq        int64           `json:"seq"`
 	At         time.Time       `json:"at"`
-	Kind       string          `json:"kind"` // kind of row, and what happened to it, for example task.running
+	Kind       string          `json:"kind"` // kind of the changed row, and what happened to it, for example task.running
 	Run        string          `json:"run,omitempty"`
 	Task       string          `json:"task,omitempty"`
 	Attempt    string          `json:"attempt,omitempty"`

@@ -22,13 +22,14 @@ var ErrNotFound = errors.New("not found")
 
 // Store is a database with the rows of this package. It is safe for concurrent use.
 type Store interface {
-	// Write runs change in a transaction and commits all of its changes durably. If change returns
-	// an error, Write commits nothing and returns that error. If it is unknown whether the commit
-	// has succeeded, Write returns a [*CommitError]. change may run more than once, so it must have
-	// no side effects outside of tx. tx is valid only until change returns.
+	// Write runs the function change in a transaction and commits all of its changes durably. If
+	// change returns an error, Write commits nothing and returns that error. If it is unknown
+	// whether the commit has succeeded, Write returns a [*CommitError]. Write may call change more
+	// than once, so change must have no side effects outside of tx. tx is valid only until change
+	// returns.
 	Write(ctx context.Context, change func(tx *Tx) error) error
-	// Read calls fn with a reader that sees one consistent snapshot of the database. Read never
-	// waits for writers.
+	// Read calls the function fn with a reader that sees one consistent snapshot of the database.
+	// Read never waits for writers.
 	Read(ctx context.Context, fn func(r Reader) error) error
 	// Wait blocks until an event with a Seq above cursor exists. It returns an error if ctx ends or
 	// the database cannot be read. If another process has appended the event, Wait returns after a
@@ -83,8 +84,8 @@ type Reader interface {
 	// IdempotencyRecords returns at most limit idempotency records whose Made is before the time t
 	// and whose Key is greater than afterKey, ordered by Key.
 	IdempotencyRecords(t time.Time, afterKey string, limit int) ([]IdempotencyRecord, error)
-	// Items returns at most limit items with the given kind and parent whose Seq is above cursor.
-	// They are ordered by Seq and then by id.
+	// Items returns at most limit rows of type [Item] that have the given kind and parent and whose
+	// Seq is above cursor. They are ordered by Seq and then by id.
 	Items(kind, parent string, cursor int64, limit int) ([]Item, error)
 
 	// ClaimableTasks returns the Ready tasks that c selects, at most c.Limit. Tasks with the
@@ -92,12 +93,13 @@ type Reader interface {
 	ClaimableTasks(c ClaimQuery) ([]Task, error)
 	// LabelSets returns the distinct values of Task.Labels of all Ready tasks, sorted.
 	LabelSets() ([]string, error)
-	// WaitingTasks returns tasks of the run w.Run that are Queued, but not Ready, have no Blockers
-	// and meet all conditions of w. It returns at most w.Limit tasks, in the same order as
-	// ClaimableTasks.
+	// WaitingTasks returns tasks of the run w.Run that meet all conditions of w and are idle (see
+	// [Task.Idle]): they are Queued, but not Ready, and wait for no other task in their Needs. It
+	// returns at most w.Limit tasks, in the same order as ClaimableTasks.
 	WaitingTasks(w WaitQuery) ([]Task, error)
-	// DelayedTasks returns at most limit Queued tasks that are not Ready and have no Blockers, and
-	// whose NotBefore is set and has passed at the time now. The earliest NotBefore comes first.
+	// DelayedTasks returns at most limit tasks whose NotBefore is set and has passed at the time
+	// now, and that are idle (see [Task.Idle]): they are Queued, but not Ready, and wait for no
+	// other task in their Needs. The earliest NotBefore comes first.
 	DelayedTasks(now time.Time, limit int) ([]Task, error)
 	// DueAttempts returns at most limit running attempts whose [Attempt.Due], the end of the lease
 	// or the deadline, is before now. The earliest comes first.
@@ -123,24 +125,25 @@ type ClaimQuery struct {
 	// Labels selects only the tasks whose Task.Labels equals one of these strings. Each string is a
 	// list of labels, separated by commas.
 	Labels         []string
-	PausedAccounts []string // leave out tasks of these accounts
-	Accounts       []string // select only tasks of these accounts; empty selects all
+	PausedAccounts []string // leave out tasks whose Task.Account is in this list
+	Accounts       []string // select only tasks whose Task.Account is in this list; an empty list selects all
 	Limit          int
 	Skip           func(TaskKey) bool // leave out tasks for which Skip returns true; nil leaves out none
 }
 
-// WaitQuery selects queued tasks of a run that may become ready.
+// WaitQuery selects queued tasks of a run that may now become ready, so that workers can claim
+// them.
 type WaitQuery struct {
 	Run            string
-	Wave           int // the highest wave whose tasks may start
+	Wave           int // the highest wave (group of tasks, see WaveCount) whose tasks may start
 	Now            time.Time
-	PausedAccounts []string // leave out tasks of these accounts
+	PausedAccounts []string // leave out tasks whose Task.Account is in this list
 	Limit          int
 	Skip           func(TaskKey) bool // leave out tasks for which Skip returns true; nil leaves out none
 }
 
-// Changes holds all changes of a transaction: the final version of each row that was put, the keys
-// of rows that were deleted, and the appended events.
+// Changes holds all changes of a transaction: the final version of each row that was added or
+// replaced, the keys of rows that were deleted, and the appended events.
 type Changes struct {
 	Runs               []Run
 	Tasks              []Task
@@ -151,9 +154,9 @@ type Changes struct {
 	IdempotencyRecords []IdempotencyRecord
 	Cursors            []Cursor
 	Items              []Item
-	Dropped            []ItemKey // keys of deleted items
+	Dropped            []ItemKey // keys of deleted rows of type Item
 	Deletions          Deletions
 	Events             []Event // appended events; their Seq is set
 
-	read *rows // rows read from the database, for StoredTask and HasPlan
+	read *rows // rows that the transaction has read from the database, for StoredTask and HasPlan
 }

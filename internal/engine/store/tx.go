@@ -9,7 +9,7 @@ import (
 
 // Transaction is a write transaction of a database. Its lookups return rows as they were before the
 // transaction. Commit writes all changes at once. At most one transaction of a database is open at
-// a time, over all processes.
+// a time, counting those of all processes.
 type Transaction interface {
 	Reader
 	// Commit writes the changes durably and ends the transaction. The sequence numbers of new
@@ -22,7 +22,8 @@ type Transaction interface {
 
 // Loader is implemented by transactions of a remote database, to reduce the number of round trips.
 // A lookup whose result is not loaded yet returns [ErrNotLoaded]. Load gets the results of all
-// these lookups in one round trip. Then the requests that made these lookups must run again.
+// these lookups in one round trip. Then the requests (calls of [Store.Write]) that made these
+// lookups must run again.
 type Loader interface {
 	// Missed reports whether any lookup has returned [ErrNotLoaded] since Missed was last called.
 	Missed() bool
@@ -36,20 +37,21 @@ type Loader interface {
 var ErrNotLoaded = errors.New("not loaded yet")
 
 // Tx gives one request access to a transaction. A request is one call of [Store.Write]; several
-// requests may share a transaction. The request sees its own changes at once, except for those of
-// [Tx.DeleteRows]. Later requests in the same transaction see its changes too, unless the request
-// fails.
+// requests may share a transaction. The lookups of a request return its own changes at once, except
+// for those of [Tx.DeleteRows]. Later requests in the same transaction see these changes too, if
+// the request succeeds.
 type Tx struct {
 	stored  Transaction
 	read    *rows // rows that the transaction has read from the database
 	earlier *rows // uncommitted changes of earlier requests in the transaction
 	own     rows  // changes of this request
 	// lastSeq points to the sequence number of the last event before this request. All requests of
-	// the transaction share it.
+	// the transaction share this variable.
 	lastSeq *int64
 }
 
-// rows holds changed or read rows of all kinds, by their keys.
+// rows holds rows of all kinds, by their keys. They are either rows that were changed or rows that
+// were read from the database (see the fields of [Tx]).
 type rows struct {
 	runs               table[string, Run]
 	tasks              table[TaskKey, Task]
@@ -63,10 +65,10 @@ type rows struct {
 	deletions          Deletions
 	events             []Event
 	// tasksByRun contains, for each run whose tasks were listed, the keys of its committed tasks.
-	// It is used only in Tx.read.
+	// This field is used only in the rows to which Tx.read points.
 	tasksByRun map[string]*allTasks
 	// dependents contains, for each task whose dependents were looked up, the keys of the committed
-	// tasks that depend on it. It is used only in Tx.read.
+	// tasks that depend on it. This field is used only in the rows to which Tx.read points.
 	dependents map[TaskKey][]TaskKey
 }
 
@@ -117,9 +119,9 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// merge puts the rows of later, the table of a later request, into t. They replace the rows with
-// the same keys. If t is empty, merge allocates memory for as many rows as the parameter requests
-// says.
+// merge puts the rows of the parameter later, the table of a later request, into t. Rows of t with
+// the same keys are replaced. If t is empty, merge first allocates memory for as many rows as the
+// parameter requests says, usually one row for each request of the transaction.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -176,9 +178,10 @@ func (c *Changes) StoredTask(key TaskKey) (Task, bool) {
 	return c.read.tasks.rows[i], true
 }
 
-// get returns a row as changed by this request and by earlier requests of the transaction. If no
-// request has changed it, get returns the committed row, and keeps it in tx.read, so that it is
-// read only once. tableOf selects the table, and stored looks up the committed row.
+// get returns the row with the given key, with the changes of this request and of earlier requests
+// of the transaction. If no request has changed the row, get returns the committed row, and keeps
+// it in tx.read, so that it is read only once. The function tableOf selects the table for this kind
+// of row, and the function stored looks up the committed row.
 func get[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.own, tx.earlier, tx.read} {
 		t := tableOf(r)
@@ -368,7 +371,7 @@ func (tx *Tx) ClaimableTasks(c ClaimQuery) ([]Task, error) {
 	return list[:min(c.Limit, len(list))], err
 }
 
-// Matches reports whether the query c selects t.
+// Matches reports whether the query c selects the task t.
 func (c ClaimQuery) Matches(t Task) bool { return c.matches(&t) }
 
 func (c *ClaimQuery) matches(t *Task) bool {
@@ -376,7 +379,7 @@ func (c *ClaimQuery) matches(t *Task) bool {
 		(len(c.Accounts) == 0 || slices.Contains(c.Accounts, t.Account)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
-// Matches reports whether the query w selects t.
+// Matches reports whether the query w selects the task t.
 func (w WaitQuery) Matches(t Task) bool { return w.matches(&t) }
 
 func (w *WaitQuery) matches(t *Task) bool {
@@ -384,11 +387,13 @@ func (w *WaitQuery) matches(t *Task) bool {
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
-// Idle reports whether t is queued, not ready, and does not wait for another task. It may still
-// have to wait, for example for its NotBefore, its wave, its account, or the run's parallel limit.
+// Idle reports whether t is queued, not ready, and waits for no other task in its Needs. An idle
+// task may still have to wait for something else, for example for its NotBefore, for tasks of a
+// lower wave (see [WaveCount]), for a paused account, or because of the run's parallel limit.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
-// DelayHasPassed reports whether t is idle, and its NotBefore is set and has passed.
+// DelayHasPassed reports whether t is idle (see [Task.Idle]), and its NotBefore is set and has
+// passed at the time now.
 func (t Task) DelayHasPassed(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
@@ -425,8 +430,8 @@ func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
 
-// LabelSets returns the distinct values of Labels that ready tasks have, sorted. It may also return
-// values of tasks that are no longer ready because this transaction has changed them.
+// LabelSets returns the distinct values that the field Labels has in ready tasks, sorted. If this
+// transaction has changed tasks that were ready before, LabelSets may also return their old values.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.stored.LabelSets()
 	for _, r := range []*rows{tx.earlier, &tx.own} {
@@ -499,9 +504,9 @@ func (tx *Tx) openQuestions(which func(*Question) bool) ([]Question, error) {
 }
 
 // overlay applies the changes of the transaction to stored, a list of committed rows. It removes
-// changed rows that no longer belong to the list, and adds changed rows that now belong to it.
-// tableOf selects the table. err is the error of reading stored: overlay returns it, unless it is
-// [ErrNotFound].
+// changed rows that no longer belong to the list, and adds changed rows that now belong to it. The
+// function tableOf selects the table for this kind of row. The parameter err is the error of the
+// lookup that returned stored. overlay returns this error, but ignores [ErrNotFound].
 func overlay[K comparable, V any](tx *Tx, tableOf func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

@@ -59,7 +59,8 @@ type leader struct {
 	open   Transaction // the database transaction that is open, or nil
 }
 
-// Prepare begins the database transaction. The caller must call the returned function after Work.
+// Prepare begins the database transaction. The caller must call the returned function after
+// [leader.Work] has returned.
 func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	var err error
 	l.open, err = l.writer.Open(ctx)
@@ -103,8 +104,8 @@ func (l *leader) Work(batch []*request) []error {
 }
 
 // commit runs the requests one after the other in one transaction, and commits the changes of those
-// that succeed. If a request fails, commit stores the error in the request's field err. The error
-// that commit returns concerns all requests.
+// that succeed. If a request fails, commit stores the error in the request's field err. If commit
+// itself returns an error, this error applies to all of the requests.
 func (l *leader) commit(batch []*request) (err error) {
 	if l.open == nil {
 		if l.open, err = l.writer.Open(context.Background()); err != nil {
@@ -145,15 +146,16 @@ type batchChanges struct {
 	shared      bool  // the batch has more than one request
 }
 
-// maxLoads is how many times, at most, the requests of a batch are repeated because the rows that
-// they look up had to be loaded first. In the last repetition, each lookup loads its row at once.
-// Without this limit, a request that looks up a new random key each time would never end.
+// maxLoads is how many times, at most, the requests of a batch run again because the rows that they
+// look up had to be loaded first. When they run for the last time, each lookup loads its row
+// immediately. Without this limit, a request that looks up a new random key each time would never
+// end.
 const maxLoads = 12
 
 // run runs the requests in their order. If the transaction is a [Loader], a request may look up a
-// row that is not loaded yet. Then run must repeat this request and the following ones. First it
-// also runs the following requests, without using their changes, to find out which rows they look
-// up. It loads all missing rows together, and then repeats these requests.
+// row that is not loaded yet. Then run must repeat this request and the following ones. Before
+// that, run also runs the following requests once and ignores their changes, only to find out which
+// rows they look up. So it can load all missing rows together, and then repeats these requests.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxGap is the longest time between two sweeps that is still normal. After a longer time, this
-// process may have missed heartbeats of workers.
+// maxGap is the longest normal time between two sweeps (see [Server.Sweep]). If the time is longer,
+// this process was stopped or slow, so it may have missed heartbeats of workers.
 const maxGap = 5 * time.Second
 
 // listening tracks since when this process could receive heartbeats without interruption. A
@@ -19,7 +19,7 @@ const maxGap = 5 * time.Second
 // All times are times of the engine's clock. A jump of that clock, for example because a user has
 // set it, counts as an interruption too, because it makes leases end too early or too late.
 type listening struct {
-	since time.Time // when the last interruption ended
+	since time.Time // when the last interruption in receiving heartbeats ended
 	last  time.Time // when the last successful sweep ended
 }
 
@@ -33,8 +33,8 @@ func (w listening) sinceAt(now time.Time) time.Time {
 }
 
 // recordSweep records that a sweep has ended at the time now. It does nothing if the sweep failed.
-// If no worker is online, the network of this process is probably down, so recordSweep counts the
-// time up to now as an interruption.
+// If no worker is online, the network of this process is probably down. So recordSweep treats the
+// time up to now as an interruption, in which heartbeats may have been lost.
 func (w *listening) recordSweep(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
@@ -99,7 +99,7 @@ func (s *Server) checkOnline(ctx context.Context) error {
 }
 
 // anyOnline reports whether any worker has sent a heartbeat after the given time. It ignores
-// workers without a time of registration (Created): those that have never reported a name.
+// workers whose field Created is not set: these workers have never reported a name.
 func anyOnline(workers []store.Worker, after time.Time) bool {
 	return slices.ContainsFunc(workers, func(w store.Worker) bool { return !w.Created.IsZero() && w.Seen.After(after) })
 }

@@ -13,14 +13,15 @@ import (
 // Every is the interval between sweeps.
 const Every = time.Second
 
-// Local sweeps the store of a local run every second until ctx ends. Leases of local runs never
-// expire. notice shows a message to the user.
+// Local calls [engine.Engine.Sweep] every second until ctx ends. It is for runs that work without a
+// gaffer server: their leases never expire. The function notice shows a message to the user.
 func Local(ctx context.Context, e *engine.Engine, notice func(text string)) {
 	Loop(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
 }
 
-// Loop calls sweep every second until ctx ends, and again at once if sweep reports more to do. When
-// sweep fails, and when it works again, Loop passes a message to notice.
+// Loop calls the function sweep every second until ctx ends. If sweep returns true for more, Loop
+// calls it again at once. When sweep begins to fail, and when it works again, Loop passes a message
+// for the user to the function notice.
 func Loop(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()

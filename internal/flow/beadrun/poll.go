@@ -22,8 +22,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Polled describes an attempt that is running according to the store or to its record in the
-// ledger.
+// Polled describes an attempt that is running according to gaffer's store or according to its
+// record in the ledger (the project's folder of records of attempts).
 type Polled struct {
 	Bead    string `json:"bead"`
 	Attempt int    `json:"attempt"`
@@ -40,8 +40,8 @@ type Polled struct {
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
-	// Repaired is the outcome that Poll has recorded for this attempt. It is empty if Poll has
-	// recorded none.
+	// Repaired is the outcome that Poll has recorded for this attempt, because the attempt had ended
+	// without a recorded outcome. It is empty if Poll has recorded none.
 	Repaired string `json:"repaired,omitempty"`
 }
 
@@ -52,10 +52,10 @@ const (
 )
 
 // Poll returns the attempts that are running according to the store or to the records in this
-// project's ledger, with their real state. If repair is true, Poll also records how the stale
-// attempts have ended, and sets their field Repaired. If the error is a [*pending.UnwrittenError],
-// the list is still valid: the outcomes are in the store, but some documents of a run could not be
-// written.
+// project's ledger, with their real state. An attempt may be stale: nothing of it is running any
+// more. If repair is true, Poll also records how the stale attempts have ended, and sets their
+// field Repaired. If the error is a [*pending.UnwrittenError], the list is still valid: the
+// outcomes are in the store, but some documents of a run could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -131,8 +131,8 @@ func polled(one engine.Assignment) (Polled, error) {
 }
 
 // judge sets p.State to the real state of the attempt a. The store says that a is running, but its
-// processes may have ended. watched is true if a gaffer process executes the attempt's run. alive is
-// true if a process of the attempt's agent is alive.
+// processes may have ended. watched is true if a gaffer process executes the attempt's run. alive
+// is true if a process of the attempt's agent is alive.
 func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	switch {
 	case watched && a.State != "":
@@ -146,8 +146,8 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	}
 }
 
-// repairRuns records in the store how the stale attempts in list have ended, and sets their field
-// Repaired.
+// repairRuns handles the attempts in list whose state is Stale, because none of their processes is
+// alive. It records in the store how these attempts have ended, and sets their field Repaired.
 func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
@@ -184,8 +184,9 @@ func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	return unwritten
 }
 
-// outcome sets p.Repaired to the outcome that the store has for the attempt. It does nothing if the
-// attempt has not ended. If the task will be tried again, outcome says so in p.Why.
+// outcome sets p.Repaired to the outcome that the store has for the attempt that p describes. It
+// does nothing if the attempt has not ended. If the task will be tried again, outcome says so in
+// p.Why.
 func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 	return b.opts.Store.Read(ctx, func(r store.Reader) error {
 		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
@@ -210,7 +211,8 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 // pollRecords returns the attempts that are running according to the ledger's records but not
 // according to the store. These are attempts of other programs, and ended attempts of gaffer whose
 // records were not completed. inStore has the names of the attempts that are running according to
-// the store. If repair is true, pollRecords also completes the records of stale attempts.
+// the store. If repair is true, pollRecords also completes the records of those attempts that it
+// finds stale: none of their processes is alive.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -247,7 +249,7 @@ func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair
 // running.
 type liveAgents struct {
 	sessions map[string]bool // names of the sessions in the user's own tmux server
-	beads    map[string]bool // beads of this ledger that are named in the environments of running processes
+	beads    map[string]bool // ids of this ledger's beads (work items) that the environments of running processes name
 }
 
 func (e liveAgents) of(bead string) string {
@@ -277,8 +279,9 @@ func (b *Beads) findEvidence(ctx context.Context) (liveAgents, error) {
 	return e, nil
 }
 
-// beadInEnvironment returns the bead that the environment of a process names. ours is true if the
-// environment also names the ledger at ledgerDir.
+// beadInEnvironment returns the id of the bead (a work item of the ledger protocol) that the
+// environment of a process names. ours is true if the environment also names the ledger at
+// ledgerDir.
 func beadInEnvironment(env []string, ledgerDir string) (bead string, ours bool) {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
@@ -292,9 +295,9 @@ func beadInEnvironment(env []string, ledgerDir string) (bead string, ours bool) 
 	return bead, ours && bead != ""
 }
 
-// repairRecords completes the ledger's records of the stale attempts in list. A record gets the
-// outcome that the store has for its attempt. If the store has none, the record says that the
-// attempt was lost.
+// repairRecords handles the attempts in list whose state is Stale, because none of their processes
+// is alive. It completes the ledger's records of these attempts. A record gets the outcome that the
+// store has for its attempt. If the store has none, the record says that the attempt was lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {
@@ -325,8 +328,9 @@ func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	return nil
 }
 
-// finishRecords handles those attempts in stale that belong to runs of this project. It writes the
-// missing ledger records of these runs, and removes the attempts from stale.
+// finishRecords handles those attempts in the map stale that belong to runs of this project. It
+// writes the missing ledger records of these runs, sets the field Repaired of the attempts, and
+// removes them from the map.
 func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := b.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -355,8 +359,8 @@ func (b *Beads) finishRecords(ctx context.Context, stale map[string]*Polled) err
 	return nil
 }
 
-// recordedBy finds the attempts in stale that belong to the run. It returns the status of each
-// attempt's task in the store, by the name of the attempt.
+// recordedBy finds the attempts in the map stale that belong to the run. It returns a map from the
+// name of each such attempt to the status that the store has for the attempt's task.
 func (b *Beads) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
 	mine = map[string]string{}
 	err = b.opts.Store.Read(ctx, func(r store.Reader) error {

@@ -15,7 +15,7 @@ import (
 	"gaffer/workflow"
 )
 
-// FeedEntry is an event of the activity feed, with its time.
+// FeedEntry is an event of a build's activity feed, with its time.
 type FeedEntry struct {
 	Seq   int64 // sequence number of the engine event that caused the entry
 	At    time.Time
@@ -30,17 +30,17 @@ type Outcome struct {
 	Screenshot string
 }
 
-// Progress is the state of a build: the status of its chunks. It is computed from the engine's
-// events.
+// Progress is the state of a build: the status of its chunks (parts of the work). It is computed
+// from the engine's events.
 type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while the run continues
 
-	// Written is true once this build was written to the workflow state. If the state contains
-	// another build after that, another program has replaced this build.
+	// Written is true once this build was written to the workflow state (the project's state.json). If
+	// the state contains another build after that, another program has replaced this build.
 	Written bool
 
-	chunk       map[string]int    // index of a chunk in the build, by task id
+	chunk       map[string]int    // by task id: index of the task's chunk (part of the build) in Build.Run.Chunks
 	lastFailure map[string]string // why the task's last attempt has ended, by task id
 }
 
@@ -56,8 +56,9 @@ func NewProgress(b Build) *Progress {
 	return s
 }
 
-// Apply applies the next event to s and returns the feed entries that result from it. outcome
-// returns the results of an attempt's checks, and false if they are unknown.
+// Apply applies the next event to s and returns the entries of the activity feed that result from
+// it. The function outcome returns the results of an attempt's checks, and false if they are
+// unknown.
 func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]FeedEntry, error) {
 	var drafts []workflow.Draft
 	i, ours := s.chunk[e.Task]
@@ -85,8 +86,9 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	return entries, nil
 }
 
-// taskChanged applies an event that changes the status of a chunk's task. i is the index of the
-// chunk. taskChanged returns the resulting feed events.
+// taskChanged applies an event that changes the status of the task for a chunk (a part of the
+// build). i is the index of the chunk. taskChanged returns the events that result for the activity
+// feed.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.AttemptRow) > 0 {
@@ -101,8 +103,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && (to == store.Queued || to == store.Cancelled):
-		// The task was queued, for example because the user has retried it, or it was cancelled
-		// while it was queued. So reset the chunk.
+		// The task was queued, for example because the user has retried it, or it was cancelled while it
+		// was queued. So set its chunk (its part of the build) back to planned.
 		*c = planned(*c)
 		return nil, nil
 	case tried == nil && to == store.Failed:
@@ -114,7 +116,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
-		return nil, nil // no attempt has started or ended: the chunk stays as it is
+		return nil, nil // no attempt has started or ended: the task's chunk (part of the build) stays as it is
 	}
 	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
@@ -141,8 +143,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	return drafts, nil
 }
 
-// started applies the start of the attempt a to the chunk with index i. It returns the resulting
-// feed events.
+// started applies the start of the attempt a to the chunk (a part of the build) with index i. It
+// returns the events that result for the activity feed.
 func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
@@ -171,8 +173,8 @@ func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	return drafts
 }
 
-// isolation returns "fresh session" or "resumed session", the words of the workflow protocol. A
-// session is resumed if earlier attempts of the same conversation have spent tokens or money.
+// isolation returns "resumed session" if earlier attempts of the same conversation have spent
+// tokens or money. Otherwise it returns "fresh session". These are words of the workflow protocol.
 func isolation(a store.Attempt) string {
 	if a.SpentEarlier != (store.Amount{}) {
 		return "resumed session"
@@ -194,8 +196,8 @@ func (s *Progress) failed(i int, why string) workflow.Draft {
 	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
 }
 
-// verified returns the feed event with the results of an attempt's checks. It returns no event if
-// there were no checks.
+// verified returns the event of the activity feed that contains the results of an attempt's checks.
+// It returns no event if there were no checks.
 func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
 	var commands []fleet.Check
 	if json.Unmarshal(a.Checks, &commands) != nil || len(commands) == 0 {
@@ -217,8 +219,8 @@ func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (O
 
 func (s *Progress) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
-// planned returns a copy of c in the state before its build. The result has none of the times and
-// attempts of c.
+// planned returns a copy of the chunk c (a part of the build) as it was before any attempt. The
+// copy has none of the times and attempts of c.
 func planned(c workflow.Chunk) workflow.Chunk {
 	return workflow.Chunk{
 		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,

@@ -11,44 +11,44 @@ import (
 	"gaffer/workflow"
 )
 
-// Names of the members of the workflow state that say which events the activity feed contains.
-// gaffer writes these members in the same update as the build and the feed, so that they always
-// match. They are not members of the build run, because the build run becomes null when the build
-// is done.
+// Names of JSON members of the workflow state (the project's state.json). They say which events the
+// activity feed contains. gaffer writes these members in the same update as the build and the feed,
+// so that they always match. They are not members of the build run, because the build run becomes
+// null when the build is done.
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // member with the id of the engine's run
 	cursorSeq   = "buildSeq" // member with the sequence number of the run's last event in the feed
 )
 
-// Cursor returns the id of the engine's run that the feed in a workflow state describes, and the
-// sequence number of the last event in the feed. It returns "" and 0 if the state has no such
-// members.
+// Cursor says up to which event the activity feed in a workflow state has been written. It returns
+// the id of the engine's run that the feed describes, and the sequence number of the run's last
+// event in the feed. It returns "" and 0 if the state does not contain them.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
 	return c.Get(cursorRun).Text(), seq
 }
 
-// SpecInfo holds what the workflow documents need from the spec.
+// SpecInfo holds what the workflow documents need from the spec (the specification of the project).
 type SpecInfo struct {
 	Version string                    // current version of the spec
 	Number  func(alias string) string // returns the number of the spec section with this alias; empty if there is none
 }
 
-// ReplacedError reports that the build run of another program has replaced this build run in the
-// workflow state.
+// ReplacedError reports that another program has replaced this build run in the workflow state by a
+// build run of its own.
 type ReplacedError struct{ RunID, By string }
 
 func (e *ReplacedError) Error() string {
 	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
 }
 
-// Write updates the workflow state to match s, and returns the feed events that the state lacks.
-// run is the id of the engine's run, and seq is the sequence number of the last applied event.
-// entries must hold all feed entries of the build: if another program has emptied the state, Write
-// returns the whole feed again. If the state has another program's build instead of this one, Write
-// changes nothing and returns a [*ReplacedError].
+// Write updates the workflow state to match s, and returns the events that the activity feed in the
+// state lacks. run is the id of the engine's run, and seq is the sequence number of the last
+// applied event. entries must hold all feed entries of the build: if another program has emptied
+// the state, Write returns the whole feed again. If another program has replaced this build in the
+// state by its own build, Write changes nothing and returns a [*ReplacedError].
 func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, seq int64, spec SpecInfo) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
@@ -82,9 +82,9 @@ func (s *Progress) Write(root *jsontree.Node, run string, entries []FeedEntry, s
 	return feed, s.writeRun(root, state, spec)
 }
 
-// writeRun writes the build run and the active section to the state, or removes both if the build
-// is completed. If the build has ended, writeRun also ends the build's step of the workflow (see
-// finish).
+// writeRun writes the build run and the active section (the section of the spec that is being
+// built) to the state, or removes both if the build is completed. If the build has ended, writeRun
+// also ends the build's step of the workflow (see finish).
 func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec SpecInfo) error {
 	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
 		workflow.ClearRun(root)
@@ -98,11 +98,11 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // gaffer does not build this chunk: keep its values in the state
+			*c = there // gaffer does not build this chunk (part of the build): keep the values in the state
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			// If the chunk was completed before, keep the spec version that was stored then: the
-			// spec may have a newer version now.
+			// If this chunk (part of the build) was completed before, keep the spec version that was stored
+			// then: the spec may have a newer version now.
 			if there.Status == workflow.Completed {
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}
@@ -138,7 +138,8 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
 }
 
-// chunkInState returns the chunk with this id in the workflow state, and false if there is none.
+// chunkInState returns the chunk (a part of the build) with this id in the workflow state, and
+// false if there is none.
 func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	if state.BuildRun != nil {
 		for _, c := range state.BuildRun.Chunks {
@@ -150,8 +151,9 @@ func chunkInState(state workflow.State, id workflow.ID) (workflow.Chunk, bool) {
 	return workflow.Chunk{}, false
 }
 
-// setText sets a member of the state to text, unless it already has this value. If text is empty,
-// setText sets the member to null if it exists, and does not add it if it does not exist.
+// setText sets the JSON member of the workflow state with this name to text. It changes nothing if
+// the member already has this value. If text is empty, setText sets the member to null if it
+// exists, and does not add it if it does not exist.
 func setText(root *jsontree.Node, name, text string) {
 	switch {
 	case text == "" && !root.Get(name).Absent():
@@ -161,9 +163,9 @@ func setText(root *jsontree.Node, name, text string) {
 	}
 }
 
-// finish ends the build's step if it is still the current step of the workflow. If the current
-// command of the workflow is [workflow.Execute], finish also ends that command, and stores nextStep
-// in the state: a text that tells the user what to do next.
+// finish ends the workflow step [workflow.ExecutorBuild] if it is still the current step. If the
+// current command of the workflow is [workflow.Execute], finish also ends that command, and stores
+// nextStep in the state: a text that tells the user what to do next.
 func (s *Progress) finish(root *jsontree.Node, state workflow.State, nextStep string) error {
 	if state.WorkflowStep == workflow.ExecutorBuild {
 		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {

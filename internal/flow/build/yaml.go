@@ -6,7 +6,7 @@ import (
 	"gaffer/workflow"
 )
 
-// ID is the id of a chunk: a number or, in some projects, a text.
+// ID is the id of a chunk (a part of the build): a number or, in some projects, a text.
 type ID string
 
 // UnmarshalYAML decodes an id that is a number or a text.

@@ -1,5 +1,6 @@
-// Package buildrun starts, finds and continues the build of a project. While the run of the build
-// is active, the package also writes the documents of the workflow protocol.
+// Package buildrun starts, finds and continues the build of a project. In a build, agents do the
+// parts (chunks) of a larger plan. While the run of the build is active, the package also writes
+// the documents of the workflow protocol.
 package buildrun
 
 import (
@@ -36,7 +37,7 @@ func (p Project) spec() spec.Spec {
 	return s
 }
 
-// Options are the dependencies of Builds.
+// Options are the dependencies of [Builds].
 type Options struct {
 	Project Project
 	Store   store.Store
@@ -83,10 +84,10 @@ func (e *IncompleteError) Error() string {
 // Conflict returns true, so that the exit code is the one for a conflict.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Start submits a build of chunks and returns the id of the engine's run. The caller must make sure
-// that the user has approved the build. Agents start when a gaffer process executes the run. If an
-// incomplete build exists and n.Fresh is set, Start ends the run of that build. If n.Fresh is not
-// set, Start returns an [*IncompleteError].
+// Start submits a build, which consists of chunks (parts for one agent each), and returns the id of
+// the engine's run. The caller must make sure that the user has approved the build. Agents start
+// when a gaffer process executes the run. If an incomplete build exists and n.Fresh is set, Start
+// ends the run of that build. If n.Fresh is not set, Start returns an [*IncompleteError].
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -112,8 +113,8 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 }
 
 // beginStep makes the build the current step of the active workflow command. If no command is
-// active, it begins [workflow.Execute]. If an earlier step of an active command is not done, it
-// returns an error, unless skip is set.
+// active, it begins [workflow.Execute]. If an active command has an earlier step that is not done,
+// and skip is false, beginStep returns an error.
 func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	return b.state.Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())
@@ -129,8 +130,8 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	})
 }
 
-// submit writes the files with the checks and submits the chunks as a run. It returns the id of the
-// run.
+// submit writes the files that describe the checks, and submits the chunks (parts) of the build as
+// the tasks of a run. It returns the id of the run.
 func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (string, error) {
 	s.Now, s.SpecVersion = b.project.Now(), b.project.spec().Version
 	state, err := b.state.State()
@@ -142,7 +143,8 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	s.VerifyCommand = func(c build.Chunk) string {
 		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
 	}
-	// By default, run the chunks one after the other, because they share one working tree.
+	// By default, run the chunks (parts of the build) one after the other, because they share one
+	// working tree.
 	if p.Parallel == 0 {
 		p.Parallel = 1
 	}
@@ -158,7 +160,8 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	return b.opts.Submit(ctx, tasks)
 }
 
-// abandon ends the engine's run of the build f if it has not ended, because a new run replaces it.
+// abandon ends the engine's run of the build f, because a new run replaces it. It does nothing if
+// the run has already ended.
 func (b *Builds) abandon(ctx context.Context, f Found) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil
@@ -173,8 +176,8 @@ type Found struct {
 	Run        *workflow.BuildRun
 	Incomplete bool // the build has started and is not complete
 	Resumable  bool // [Builds.Resume] can continue the build
-	// Problem says why the remaining chunks cannot be built. It is nil if they can be built, if no
-	// chunks remain, or while the engine's run is active.
+	// Problem says why the remaining chunks (parts of the build) cannot be built. It is nil if they
+	// can be built, if no chunks remain, or while the engine's run is active.
 	Problem error
 	Resume  workflow.Resume
 	Health  workflow.Health

@@ -14,8 +14,9 @@ import (
 	"gaffer/workflow"
 )
 
-// checksFile returns the path of the file with the checks of a chunk's task. checks is the name of
-// the build's folder for such files. The files with the results are in the same folder.
+// checksFile returns the path of the file that describes the checks of a task of a build. The
+// parameter checks is the name of the build's folder for such files. The files with the results are
+// in the same folder.
 func (p Project) checksFile(checks, task string) string {
 	return filepath.Join(p.Workflow, "verification", checks, task+".json")
 }
@@ -48,8 +49,9 @@ func (p Project) writeChecks(s build.Start, c build.Chunk) error {
 	return nil
 }
 
-// outcomes returns a function that reads the results of an attempt's checks. The function returns
-// false if the results cannot be read. checks is the name of the folder with the results.
+// outcomes returns a function that reads the results of an attempt's checks. The returned function
+// returns false if the results cannot be read. The parameter checks is the name of the folder with
+// the results.
 func (p Project) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
 	return func(task string, attempt int) (build.Outcome, bool) {
 		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(p.checksFile(checks, task), attempt))

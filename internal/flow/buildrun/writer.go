@@ -20,7 +20,7 @@ type Writer struct {
 	run      string
 	state    *workflow.Store
 	progress *build.Progress
-	entries  []build.FeedEntry // feed entries of all events so far
+	entries  []build.FeedEntry // entries of the activity feed for all events so far
 	seq      int64             // sequence number of the last processed event
 	// gone is nil, or a [*build.ReplacedError] after another program has replaced the build. Then
 	// the writer writes nothing more.
@@ -38,7 +38,8 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 		return nil, err
 	}
 	// before is the sequence number of the last event before the run's first event. The run's first
-	// event directly precedes the first event of its first task.
+	// event has the number tasks[0].Seq-1: it directly precedes the first event of the run's first
+	// task.
 	before := tasks[0].Seq - 2
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }
@@ -61,7 +62,7 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
-// writeDelay is how long the writer collects events before it writes the state.
+// writeDelay is how long the writer collects events before it writes the workflow state.
 const writeDelay = 50 * time.Millisecond
 
 // checkInterval is how often the writer checks the workflow state if there are no events. This is
@@ -118,8 +119,9 @@ func (w *Writer) catchUp(ctx context.Context) error {
 	}
 }
 
-// Feed returns all feed events of the build whose engine run has this id. It computes them from the
-// events in the store. Tests compare them with the feed in the workflow state.
+// Feed returns all events of the activity feed for the build whose engine run has this id. It
+// computes them from the events in the store. Tests compare them with the feed in the workflow
+// state.
 func (b *Builds) Feed(ctx context.Context, id string) ([]workflow.Event, error) {
 	var w *Writer
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

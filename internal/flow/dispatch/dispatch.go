@@ -17,9 +17,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings holds the user's settings for all beads. A bead's own agent, repository, template,
-// branch and variables have precedence. Model applies only to beads with neither an agent nor a
-// model. If Timeout, Retries or Questions is set, it replaces the bead's own value.
+// Settings holds the user's settings for all beads (work items of the ledger protocol). If a bead
+// has its own agent, repository, template, branch or variables, these have precedence. Model
+// applies only to beads with neither an agent nor a model. But if Timeout, Retries or Questions is
+// set here, it replaces the bead's own value.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute path of the repository
@@ -28,7 +29,7 @@ type Settings struct {
 	Branch       string
 	Timeout      *time.Duration
 	Retries      *int
-	Verify       []string // shell commands that run after the bead's own checks
+	Verify       []string // shell commands that check the work, after the checks of the bead (work item) itself
 	Questions    plan.QuestionPolicy
 }
 
@@ -38,8 +39,9 @@ func SplitAgent(text string) (name, model string) {
 	return name, model
 }
 
-// CheckAgent returns an [*AgentError] if name is neither a built-in agent nor in custom. The agent
-// "command" is not allowed either, because a bead has no command line.
+// CheckAgent returns an [*AgentError] if name is neither a built-in agent nor in the list custom.
+// The agent "command" is not allowed either, because a bead (a work item of the ledger protocol)
+// has no command line.
 func CheckAgent(name string, custom []string) error {
 	known := slices.DeleteFunc(append(plan.Agents(), custom...), func(n string) bool { return n == plan.CommandAgent })
 	if slices.Contains(known, name) {
@@ -69,7 +71,8 @@ func (e *AgentError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }
 
-// BeadTask returns a task for a bead with this id and prompt.
+// BeadTask returns a task for the bead (a work item of the ledger protocol) with this id. text is
+// the prompt.
 func BeadTask(bead, text string) plan.Task {
 	return plan.Task{
 		ID: bead, Name: bead, Prompt: text, Limits: plan.Limits{Retries: plan.BeadRetries, Timeout: plan.BeadTimeout},
@@ -77,19 +80,19 @@ func BeadTask(bead, text string) plan.Task {
 	}
 }
 
-// Plan returns the plan p with the settings applied to its tasks, and with prompts made from the
-// templates. Every task of p must be for a bead, that is, have a Dispatch. templates returns the
-// template with the given name.
+// Plan returns the plan p with the settings s applied to its tasks, and with prompts made from
+// templates. Every task of p must be for a bead (a work item of the ledger protocol), that is, have
+// a Dispatch. The function templates returns the template with the given name.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
-	used := map[string]bool{} // names of the variables in the templates of all beads
+	used := map[string]bool{} // names of the variables in the templates of all tasks
 	for _, t := range p.Tasks {
 		name := cmp.Or(t.Dispatch.Template, s.Template)
 		if name == "" {
 			continue
 		}
-		// Ignore an error here: it is reported below, for the bead that uses the template.
+		// Ignore an error here: it is reported below, for the task that uses the template.
 		if template, err := templates(name); err == nil {
 			for _, v := range template.Variables() {
 				used[v] = true
@@ -115,7 +118,7 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 	return p, nil
 }
 
-// apply returns the task with the settings applied.
+// apply returns the task t with the settings applied.
 func (s Settings) apply(t plan.Task) plan.Task {
 	d := *t.Dispatch
 	t.Dispatch = &d
@@ -138,10 +141,10 @@ func (s Settings) apply(t plan.Task) plan.Task {
 	return t
 }
 
-// checkPrompt checks a bead that has no template. It returns an error if the bead has no prompt, or
-// if the bead has variables of its own. It also returns an error if s.Vars, the variables for all
-// beads, has a variable that is not in used. used holds the names of the variables in the templates
-// of all beads.
+// checkPrompt checks a task that has no template. It returns an error if the task has no prompt, or
+// if the task has variables of its own. It also returns an error if s.Vars, the variables for all
+// tasks, has a variable that is not in used. used holds the names of the variables in the templates
+// of all tasks.
 func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	unused := len(t.Dispatch.Vars) > 0
 	for name := range s.Vars {
@@ -156,12 +159,12 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 	return nil
 }
 
-// fillPrompt returns the prompt of a bead: the template with its variables filled in. used holds
-// the names of the variables in the templates of all beads. If s.Vars, the variables for all beads,
+// fillPrompt returns the prompt of a task: the template with its variables filled in. used holds
+// the names of the variables in the templates of all tasks. If s.Vars, the variables for all tasks,
 // has a variable that is not in used, fillPrompt returns an error.
 //
-// The prompt of the bead may already be the filled-in template. If the template has no {{PROMPT}}
-// and no variables are given, fillPrompt then returns that prompt unchanged.
+// The given t.Prompt may already be the filled-in template. If it is, the template has no
+// {{PROMPT}}, and no variables are given, fillPrompt returns t.Prompt unchanged.
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -205,9 +208,9 @@ var (
 	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
 )
 
-// fillWithoutPrompt fills in a template that has no {{PROMPT}}. text is the prompt. It becomes the
-// value of each of the taskVariables that values lacks. If the template has none of these
-// variables, the prompt is appended to the filled-in template.
+// fillWithoutPrompt fills in a template that has no {{PROMPT}}. text is the prompt. Each variable
+// of taskVariables that has no value in the map values gets the prompt as its value. If the
+// template has no such variable, the prompt is appended to the filled-in template.
 func fillWithoutPrompt(template prompt.Template, text string, values, defaults map[string]string) (string, error) {
 	placed := text == ""
 	for _, name := range taskVariables {
@@ -225,7 +228,8 @@ func fillWithoutPrompt(template prompt.Template, text string, values, defaults m
 	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
-// PromptError reports a bead whose prompt cannot be determined.
+// PromptError reports a bead (a work item of the ledger protocol) whose prompt cannot be
+// determined.
 type PromptError struct{ Problem string }
 
 func (e *PromptError) Error() string { return e.Problem }

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Source is the task that is forked.
+// Source is the task that is forked: a new task continues it with a copy of its conversation.
 type Source struct {
 	Run      string
 	Task     plan.Task
@@ -27,17 +27,17 @@ type Source struct {
 	Log func(number int) ([]byte, error)
 }
 
-// Attempt describes an ended attempt of the task that is forked.
+// Attempt describes an ended attempt of the task that is forked, that is, continued by a new task.
 type Attempt struct {
 	Number  int
 	Thread  string       // id of the conversation
-	Account string       // name of the account; empty for the account of the agent's program
+	Account string       // name of the user's account for the agent; empty for the account that the agent's program is logged in to
 	Used    fleet.Amount // cost of the conversation up to the end of this attempt
 }
 
-// turn is a turn of the conversation. point is the id that the agent program has given to the end
-// of the turn. If the log has no such id, point is empty. Then the conversation cannot be copied
-// only up to this turn.
+// turn is a turn of the conversation: a message to the agent with the agent's answer. point is the
+// id that the agent program has given to the end of the turn. If the log has no such id, point is
+// empty. Then the conversation can be copied only as a whole, not only up to this turn.
 type turn struct {
 	fleet.Turn
 	point string
@@ -53,7 +53,8 @@ type conversation struct {
 	last    int // number of the task's last attempt
 }
 
-// Turns returns the turns of the conversation of the task's last attempt, oldest first.
+// Turns returns the turns of the conversation of the task's last attempt, oldest first. A turn is a
+// message to the agent with the agent's answer.
 func Turns(s Source) ([]fleet.Turn, error) {
 	c, err := read(s)
 	list := []fleet.Turn{}
@@ -92,8 +93,9 @@ func read(s Source) (c conversation, err error) {
 	return c, nil
 }
 
-// maxText is the maximum length of one message of a turn, in bytes. Once the messages in a summary
-// have more than maxSummary bytes in total, the summary leaves out the later turns.
+// maxText is the maximum length in bytes of one message of a conversation; longer messages are cut.
+// Once the messages in a summary of a conversation have more than maxSummary bytes in total, the
+// summary leaves out the later messages.
 const (
 	maxText    = 4000
 	maxSummary = 40_000
@@ -103,9 +105,9 @@ const (
 // written one.
 const continues = "Continue."
 
-// Plan returns the plan of a run with one task, which continues the conversation and the files of
-// another task. The caller submits the plan, and then sets ForkResult.Run to the id of the new run.
-// Plan returns an [*Error] if the task cannot be forked.
+// Plan returns the plan of a run with one task that forks the task s.Task: it continues the
+// conversation and the files of s.Task. The caller submits the plan, and then sets ForkResult.Run
+// to the id of the new run. Plan returns an [*Error] if the task cannot be forked.
 func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	t := s.Task
 	if err := check(s, r); err != nil {
@@ -126,7 +128,7 @@ func Plan(s Source, r fleet.ForkRequest) (plan.Plan, fleet.ForkResult, error) {
 	whole := at == len(c.turns)
 	if !whole {
 		f.Attempt = c.turns[at-1].Attempt
-		if !c.turns[at-1].Last { // an attempt's files are kept only after its last turn
+		if !c.turns[at-1].Last { // gaffer keeps an attempt's files only as they are after its last turn
 			f.Attempt = earlier(s.Attempts, f.Attempt)
 			if t.HasWorktree() {
 				notes = append(notes, filesNote(at, f.Attempt))
@@ -175,7 +177,8 @@ func filesNote(turn, attempt int) string {
 	return fmt.Sprintf("no files were kept at turn %d: the new task starts with those at the end of attempt %d", turn, attempt)
 }
 
-// check returns an error if a task cannot be forked.
+// check returns an error if a task cannot be forked, that is, continued by a new task with a copy
+// of its conversation.
 func check(s Source, r fleet.ForkRequest) error {
 	t := s.Task
 	switch {
@@ -193,9 +196,10 @@ func check(s Source, r fleet.ForkRequest) error {
 	return nil
 }
 
-// forked returns the new task. The new task keeps the limits, checks and permissions of the
-// original task t, and depends on no other task. Its change waits for the review of the user. If t
-// has [plan.LandKeep], the change stays on the new task's branch instead.
+// forked returns the new task, which continues the original task t. It keeps the limits, checks and
+// permissions of t, and depends on no other task. Normally the user must review the change that the
+// new task makes. But if t has [plan.LandKeep], the change stays on the new task's branch without a
+// review.
 func forked(t plan.Task, r fleet.ForkRequest, f plan.Fork, turns []turn) plan.Task {
 	t.Fork = &f
 	t.Prompt, t.PromptFile = summary(t.Prompt, turns, f.Prompt), ""
@@ -235,7 +239,8 @@ func summary(prompt string, turns []turn, next string) string {
 	return b.String()
 }
 
-// Error says why a task cannot be forked.
+// Error says why a task cannot be forked, that is, continued by a new task with a copy of its
+// conversation.
 type Error struct{ Text, Next string }
 
 func (e *Error) Error() string { return e.Text }

@@ -6,8 +6,8 @@ import (
 	"gaffer/workflow"
 )
 
-// lostError reports that a result could not be stored because, in the meantime, the item was
-// dismissed or another process has taken it.
+// lostError reports that the result of processing an inbox item could not be stored. In the
+// meantime, the item was dismissed or another process has taken it.
 type lostError struct {
 	id  string
 	err error
@@ -19,8 +19,8 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.err }
 
-// typeError reports an item of an unknown type. gaffer does not change the item, because it belongs
-// to another program.
+// typeError reports an inbox item of an unknown type. gaffer does not change the item, because it
+// belongs to another program.
 type typeError struct{ item workflow.Item }
 
 func (e *typeError) Error() string {

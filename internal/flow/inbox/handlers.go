@@ -15,8 +15,9 @@ import (
 	"gaffer/workflow"
 )
 
-// handler analyses an item and returns the fields of its analysis. It has no side effects, so it
-// can run again after a crash.
+// handler analyses an inbox item (an idea or a link that the user has left in the project's inbox)
+// and returns the fields of the analysis. It has no side effects, so it can run again after a
+// crash.
 type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
 
 // handlers maps each type of inbox item that gaffer can process to its handler. Items of other
@@ -27,8 +28,9 @@ var handlers = map[workflow.ItemType]handler{
 	workflow.ReferenceItem: referenceHandler,
 }
 
-// ideaHandler returns a handler that finds the spec sections that an idea affects. If there is a
-// spec but the idea affects none of its sections, the summary of the analysis is fallback.
+// ideaHandler returns a handler for inbox items with an idea of the user. The handler finds the
+// sections of the spec that the idea affects. If there is a spec but the idea affects none of its
+// sections, the handler uses the text fallback as the summary of the analysis.
 func ideaHandler(fallback string) handler {
 	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 		matches := s.Affected(item.Content)
@@ -44,8 +46,9 @@ func analysis(matches []spec.Match, summary string) []workflow.Field {
 	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
 }
 
-// describeMatches returns a text about which sections an idea affects, and why. If there is a spec
-// but the idea affects none of its sections, describeMatches returns fallback.
+// describeMatches returns a text about which sections of the spec an idea affects, and why. If
+// there is a spec but the idea affects none of its sections, describeMatches returns the text
+// fallback.
 func describeMatches(s spec.Spec, matches []spec.Match, fallback string) string {
 	switch {
 	case !s.Found:
@@ -60,7 +63,8 @@ func describeMatches(s spec.Spec, matches []spec.Match, fallback string) string 
 	return "Touches " + strings.Join(said, ", ") + "."
 }
 
-// page is the part of a reference's analysis that describes the page and whether it was fetched.
+// page is a part of the analysis of a reference (an inbox item that links to a web page). It
+// describes the page and whether the page was fetched.
 type page struct {
 	URL       string `json:"url"`
 	Fetched   bool   `json:"fetched"`
@@ -70,8 +74,9 @@ type page struct {
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// referenceHandler fetches the page that an item links to, and finds the spec sections that the
-// page affects. If the user has not allowed fetching, it uses only the text of the item.
+// referenceHandler fetches the web page that an inbox item links to, and finds the sections of the
+// spec that the page affects. If the user has not allowed fetching, it uses only the text of the
+// item.
 func referenceHandler(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
 	address := strings.TrimRight(webAddress().FindString(item.Content), ".,;:!?)]'")
 	if address == "" {
@@ -106,8 +111,8 @@ var webAddress = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// unfetched reports whether an item is a reference that was processed without
-// fetching its page.
+// unfetched reports whether an inbox item is a reference (a link to a web page) that was processed
+// without fetching its page.
 func unfetched(item workflow.Item) bool {
 	r := item.Raw.Get("analysis").Get("reference")
 	fetched, known := r.Get("fetched").Bool()

@@ -23,28 +23,28 @@ import (
 	"gaffer/workflow"
 )
 
-// checkEvery is how often Watch looks for items that dead processes have taken, unless
-// Worker.CheckEvery is set. Watch must poll for them, because no document changes when a process
-// dies.
+// checkEvery is how often Watch looks for inbox items taken by processes that have died since,
+// unless Worker.CheckEvery is set. Watch must poll for them, because no document changes when a
+// process dies.
 const checkEvery = 10 * time.Second
 
 // Worker processes the items of one inbox.
 type Worker struct {
 	Inbox  *workflow.Inbox
 	Folder string       // path of the workflow folder, which contains the spec
-	Owner  host.Process // this process; recorded as the owner of the items that it takes
-	Fetch  Fetch        // fetches the pages of references; if nil, pages are not fetched
+	Owner  host.Process // this process; recorded as the owner of the inbox items that it takes
+	Fetch  Fetch        // fetches the web pages that inbox items link to; if nil, pages are not fetched
 	Now    func() time.Time
 	Report func(line string) // receives progress messages for the user; may be nil
 
-	CheckEvery time.Duration // how often Watch looks for items of dead processes; 0 means 10 s
+	CheckEvery time.Duration // how often Watch looks for inbox items that dead processes have taken; 0 means 10 s
 
-	// unsaved is a result that could not be stored yet, or nil. ProcessAll stores it before it
-	// takes another item.
+	// unsaved is nil, or a result that could not be stored yet: the result of processing an inbox
+	// item. ProcessAll stores it before it takes another item.
 	unsaved *result
 }
 
-// result is the result of processing an item: its analysis, or a failure.
+// result is the result of processing an inbox item: the analysis of the item, or a failure.
 type result struct {
 	item     workflow.Item
 	analysis []workflow.Field
@@ -54,10 +54,10 @@ type result struct {
 // Fetch fetches the web page at an address.
 type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
-// ProcessAll processes items until none can be taken. It alternates between the types of items, and
-// of each type it takes the oldest item first. It calls show for each processed item, even if its
-// processing failed. If a result cannot be stored now, ProcessAll returns an error, and the next
-// call stores the result first.
+// ProcessAll processes inbox items until none can be taken. It alternates between the types of
+// items, and of each type it takes the oldest item first. It calls the function show for each
+// processed item, even if its processing failed. If a result cannot be stored now, ProcessAll
+// returns an error, and the next call stores the result first.
 func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error) error {
 	if w.unsaved != nil {
 		item, err := w.store(ctx, *w.unsaved)
@@ -81,8 +81,8 @@ func (w *Worker) ProcessAll(ctx context.Context, show func(workflow.Item) error)
 	return nil
 }
 
-// showProcessed calls show for a processed item. If the item's result was lost, it reports the loss
-// to the user and returns nil.
+// showProcessed calls the function show for a processed inbox item. If the item's result was lost,
+// it reports the loss to the user and returns nil.
 func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow.Item) error) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		w.report("%v", lost)
@@ -94,12 +94,12 @@ func (w *Worker) showProcessed(item workflow.Item, err error, show func(workflow
 	return show(item)
 }
 
-// errNothingPending reports that there is no item to take.
+// errNothingPending reports that the inbox has no item that can be taken.
 var errNothingPending = errors.New("nothing is pending")
 
-// takeAndProcess takes an item and processes it. It reads the spec first, so that no item is taken
-// if the spec is unreadable. If claim names no item and none can be taken, it returns
-// errNothingPending.
+// takeAndProcess takes an inbox item and processes it. It reads the spec first, so that no item is
+// taken if the spec is unreadable. If claim does not name an item by its id, and no item can be
+// taken, takeAndProcess returns errNothingPending.
 func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (workflow.Item, error) {
 	if err := ctx.Err(); err != nil {
 		return workflow.Item{}, err
@@ -118,8 +118,9 @@ func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (work
 	return w.process(ctx, item, s)
 }
 
-// ProcessOne processes the item with this id. If the item is a reference whose page was not
-// fetched, and fetching is allowed now, it is processed again.
+// ProcessOne processes the inbox item with this id. An item that is already processed is processed
+// again if it is a reference (a link to a web page) whose page was not fetched, and fetching is
+// allowed now.
 func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, error) {
 	items, err := w.Inbox.List()
 	if err != nil {
@@ -148,7 +149,8 @@ func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, erro
 	return w.process(ctx, item, s)
 }
 
-// process calls the handler of a taken item and stores the result on the item.
+// process calls the handler of an inbox item that this process has taken, and stores the result on
+// the item.
 func (w *Worker) process(ctx context.Context, item workflow.Item, s spec.Spec) (workflow.Item, error) {
 	w.report("%s: %s", item.ID, item.Type)
 	analysis, err := handlers[item.Type](ctx, w, item, s)
@@ -159,8 +161,8 @@ func (w *Worker) process(ctx context.Context, item workflow.Item, s spec.Spec) (
 	return w.store(ctx, result{item, analysis, err})
 }
 
-// store stores the result on the item. If the item is gone or another process has taken it, the
-// result is lost. After any other error, store keeps the result in w.unsaved, so that it can be
+// store stores the result r on its inbox item. If the item is gone or another process has taken it,
+// the result is lost. After any other error, store keeps the result in w.unsaved, so that it can be
 // stored later: this process still owns the item, so no other process takes it.
 func (w *Worker) store(ctx context.Context, r result) (workflow.Item, error) {
 	w.unsaved = nil
@@ -185,7 +187,7 @@ func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) 
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
-	// If a value of the item has an unexpected type, no analysis can be added to the item. Then
+	// If a value of the inbox item has an unexpected type, no analysis can be added to the item. Then
 	// store this error as the item's failure.
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
 		return w.conclude(ctx, result{item: r.item, failure: shape})
@@ -209,9 +211,9 @@ func (w *Worker) report(format string, args ...any) {
 	}
 }
 
-// Watch calls ProcessAll at the start, whenever the inbox changes, and every CheckEvery. If
-// ProcessAll fails, Watch reports the error to the user and continues. It returns when ctx ends, or
-// when show fails.
+// Watch calls ProcessAll at the start, whenever the inbox changes, and at the interval CheckEvery.
+// If ProcessAll fails, Watch reports the error to the user and continues. Watch returns when ctx
+// ends, or when the function show fails.
 func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	changed := make(chan struct{}, 1)
@@ -228,7 +230,7 @@ func (w *Worker) Watch(ctx context.Context, show func(workflow.Item) error) erro
 	defer stop(nil)
 	showOrStop := func(item workflow.Item) error {
 		if err := show(item); err != nil {
-			stop(err) // end Watch: nobody reads the output of show any more
+			stop(err) // end Watch: nobody reads the output of the function show any more
 			return err
 		}
 		return nil

@@ -11,10 +11,11 @@ import (
 )
 
 // Combine combines several plans into one. Tasks of different plans do not depend on each other,
-// except that waves with the same number become one wave. The combined plan gets the strictest
-// limits of all plans: the smallest number of parallel tasks, and the strictest reaction to a
-// failure. The budgets are added up. If several prompts were given as text, they would have the
-// same id, so numbers are added to their ids.
+// with one exception: plans may have waves (numbered groups of tasks that run one after the other),
+// and waves with the same number become one wave. The combined plan gets the strictest limits of
+// all plans: the smallest number of parallel tasks, and the strictest reaction to a failure. The
+// budgets are added up. If several prompts were given as text, they would have the same id, so
+// numbers are added to their ids.
 func Combine(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {

@@ -15,8 +15,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Form is a [fleet.RunForm] with methods that return the plan and the command line for the same
-// run.
+// Form is a [fleet.RunForm], the form in which a user describes a new run. It has methods that
+// return the plan and the command line for the same run.
 type Form fleet.RunForm
 
 // overrides returns the settings of the form as flags of 'gaffer run'. It returns an error if the
@@ -214,9 +214,9 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// fits returns an error if a task has a property for which the form has no field. first is the
-// first task of the plan, and index is the index of t. fits does not check all properties, so
-// FormOf compares the whole plan afterwards.
+// fits returns an error if the task t has a property for which the form has no field. first is the
+// first task of the plan, and index is the index of t in the plan. fits does not check all
+// properties, so FormOf compares the whole plan afterwards.
 func fits(t, first plan.Task, index int) error {
 	id := "prompt"
 	if index > 0 {

@@ -48,13 +48,15 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *UsageError) Usage() bool { return true }
 
-// Invalid returns true, so that the HTTP API reports the form as an invalid request.
+// Invalid returns true, so that the HTTP API reports an invalid request if the form that a user has
+// filled in on the dashboard has a wrong setting.
 func (e *UsageError) Invalid() bool { return true }
 
 // Hint returns advice for the user.
 func (e *UsageError) Hint() string { return e.Next }
 
-// maxBestOf is the maximum value of --best-of: the number of agents that do the same task.
+// maxBestOf is the maximum value of the flag --best-of, which says how many agents do the same
+// task.
 const maxBestOf = 16
 
 // maxFallbacks is the maximum number of agents in the flag --fallback.
@@ -134,7 +136,7 @@ func (o Overrides) agents() []string {
 	return strings.Split(o.Agent, ",")
 }
 
-// Picks returns the values of --pick.
+// Picks returns the allowed values of the flag --pick.
 func Picks() []string {
 	return []string{string(plan.PickUser), string(plan.PickChecks), string(plan.PickJudge)}
 }
@@ -184,8 +186,9 @@ func (o Overrides) Apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// UnusedWarnings returns a warning for --agent or --model if the flag has no effect, because every
-// task names its own agent or model or runs a command.
+// UnusedWarnings returns a warning for each of the flags --agent and --model that has no effect.
+// The flag --agent has no effect if each task names its agent or runs a command. The flag --model
+// has no effect if each task names its model or runs a command.
 func (o Overrides) UnusedWarnings(tasks []plan.Task) (warnings plan.Problems) {
 	if o.BestOf > 0 {
 		return nil
@@ -239,7 +242,8 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if o.Given("timeout") {
 		t.Timeout = o.Timeout
 	}
-	// A command asks nothing. The task in which the user picks a candidate must always ask.
+	// Leave two kinds of tasks unchanged. A task that runs a command asks no questions. The task
+	// that picks the best of several agents' results must always be able to ask the user.
 	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) {
 		t.Questions = plan.QuestionPolicy(o.Questions)
 	}
@@ -249,13 +253,13 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if t.Candidate == "" && (t.HasWorktree() || o.BestOf > 0) {
 		t.Land, t.Into = cmp.Or(plan.Land(o.Land), t.Land), cmp.Or(o.Into, t.Into)
 	}
-	if t.Pick == nil || !t.Pick.IsJudge { // a judge changes no files, so it has nothing to verify
+	if t.Pick == nil || !t.Pick.IsJudge { // a judge only compares the results of other agents, so it has no change to verify
 		t.Verify = slices.Concat(t.Verify, o.Verify)
 	}
 }
 
-// checkLand returns an error if --land or --into would have no effect, because the plan is a
-// workflow or no task has a worktree.
+// checkLand returns an error if --land or --into would have no effect. This is so if the plan is a
+// workflow, which itself decides what happens to its branch, or if no task has a worktree.
 func (o Overrides) checkLand(p plan.Plan) error {
 	flag, value := "--land", o.Land
 	if value == "" {
@@ -294,17 +298,17 @@ func PromptAgents() (names []string) {
 	return names
 }
 
-// Failures returns the values of --on-failure.
+// Failures returns the allowed values of the flag --on-failure.
 func Failures() []string {
 	return []string{string(plan.Continue), string(plan.Stop), string(plan.StopNow)}
 }
 
-// Lands returns the values of --land.
+// Lands returns the allowed values of the flag --land.
 func Lands() []string {
 	return []string{string(plan.LandReview), string(plan.LandMerge), string(plan.LandPR), string(plan.LandKeep)}
 }
 
-// Questions returns the values of --questions.
+// Questions returns the allowed values of the flag --questions.
 func Questions() []string {
 	return []string{string(plan.Ask), string(plan.Rules), string(plan.Allow), string(plan.Deny)}
 }

@@ -40,7 +40,7 @@ func List(dir string) ([]Template, []error) {
 	var broken []error
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
-		// Skip files of other types, hidden files of editors, and README.md.
+		// Skip files without the extension .md, hidden files of editors, and README.md.
 		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
 			continue
 		}
@@ -96,8 +96,9 @@ func read(dir, name string) (Template, error) {
 	return t, nil
 }
 
-// readRegular reads a regular file. It refuses symbolic links: in an untrusted project, a link
-// could point to a secret, and the prompt is sent to a third party.
+// readRegular reads a regular file. It refuses symbolic links: in an untrusted project, a template
+// could be a link to a file with a secret. The secret would then become part of a prompt, and a
+// prompt is sent to a third party.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {

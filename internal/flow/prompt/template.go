@@ -32,7 +32,7 @@ func Parse(name, text string) Template {
 	return Template{Name: name, Description: describe(text), Text: text, parts: split(text)}
 }
 
-// braces matches {{{{ and variables.
+// braces matches {{{{, and variables such as {{TASK}}.
 var braces = lazyregexp.New(`\{\{\{\{|\{\{[ \t]*([A-Za-z0-9_]+)[ \t]*\}\}`)
 
 // split splits the text of a template into literal texts and variables.
@@ -93,8 +93,8 @@ func (t Template) Fill(values, defaults map[string]string) (string, error) {
 // ignores white space at the start and end, because shells remove it.
 func (t Template) FilledIn(text string) bool {
 	rest := strings.TrimSpace(text)
-	// free says whether a variable is directly before the current part. Then any text may come
-	// before the part's own text.
+	// free is true if the part before p is a variable. Then any text, the value of this variable,
+	// may come before the literal text of p.
 	free := false
 	for i, p := range t.parts {
 		literal := p.text

@@ -42,8 +42,9 @@ func words(b teamstate.Brief) string {
 	return strings.Join(list, "")
 }
 
-// requirementItems returns the requirements as a list. If there is only one, the list contains only
-// its id, because the variable REQUIREMENTS contains its text.
+// requirementItems returns the session's requirements as a list, each with its id and text. If
+// there is only one requirement, the list has only its id, because the prompt's variable
+// REQUIREMENTS already has its text.
 func requirementItems(b teamstate.Brief, maxBytes int) string {
 	if len(b.Items) == 1 {
 		return fencedText(labelLine(b.Items[0].ID, "all of the requirements"), maxBytes, none)
@@ -55,7 +56,7 @@ func requirementItems(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// taskList returns a list of all tasks in the brief.
+// taskList returns a list of all tasks in a brief, the information from which a prompt is made.
 func taskList(b teamstate.Brief, maxBytes int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -64,8 +65,9 @@ func taskList(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// groupTaskList returns a list of the tasks of the step's group. A brief for the project manager
-// has the tasks of all groups, so groupTaskList leaves out those of other groups.
+// groupTaskList returns a list of the tasks of the group on which the agent works. The brief b,
+// from which the agent's prompt is made, usually has only these tasks. But a brief for the project
+// manager has the tasks of all groups, so groupTaskList leaves out those of other groups.
 func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, t := range b.Tasks {
@@ -76,8 +78,8 @@ func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// changeList returns a list of the files that the group has changed, and a list of its commits.
-// Each list may use half of maxBytes.
+// changeList returns a list of the files that a group has changed, and a list of the group's
+// commits. A group is a set of tasks with a common branch. Each list may use half of maxBytes.
 func changeList(b teamstate.Brief, maxBytes int) string {
 	var parts []string
 	for _, part := range []struct {
@@ -106,9 +108,10 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// historyList returns a list of what happened to the group in earlier steps. The agent needs this
-// list, because each step starts a new agent without a memory of earlier steps. The tech lead's
-// latest decision comes before the older ones.
+// historyList returns a list of what happened earlier to a group, a set of tasks with a common
+// branch. gaffer starts a new agent for each step of the group's work. This agent does not remember
+// the earlier steps, so its prompt needs the list. The tech lead's decisions are listed with the
+// latest first.
 func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}
@@ -147,8 +150,8 @@ func tests(r *team.TestResults) string {
 	return labelLine("tests passed", strings.Join(list, ", "))
 }
 
-// groupList returns a list of the groups: first the groups with a status, then the groups that are
-// only planned.
+// groupList returns a list of the groups into which the project manager has divided the tasks:
+// first the groups that have a status, then the groups that exist only in the plan.
 func groupList(b teamstate.Brief, maxBytes int) string {
 	list := make([]string, 0, len(b.Groups))
 	for _, g := range b.Groups {

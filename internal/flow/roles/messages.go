@@ -32,7 +32,8 @@ func issue(i team.Issue) string {
 	return joinLines(labelLine(strings.TrimSpace("issue "+oneLine(i.ID)), head), labelLine("  what", i.Description), labelLine("  how to repair it", i.FixSuggestion))
 }
 
-// messageList returns a list of the messages to the step's agent from the other roles.
+// messageList returns a list of the messages that agents in other roles, such as the tech lead,
+// have written to the agent for which the prompt is made.
 func messageList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, m := range b.Messages {
@@ -47,8 +48,8 @@ func messageList(b teamstate.Brief, maxBytes int) string {
 	return section(heading, fencedList(list, maxBytes, ""))
 }
 
-// lastWork returns a section with the developer's last message. It returns "" if one of the
-// messages in the brief already contains that text.
+// lastWork returns a section of the prompt with b.Work, the developer's last message about the
+// work. It returns "" if one of the messages in b.Messages already contains this text.
 func lastWork(b teamstate.Brief, maxBytes int) string {
 	for _, m := range b.Messages {
 		switch body := m.Body.(type) {

@@ -12,16 +12,17 @@ import (
 const MaxPrompt = 64 << 10
 
 // variableOverhead is the maximum size, in bytes, of the text that gaffer adds to the value of one
-// variable: heading, fence, and notes about omitted text.
+// template variable: heading, code fence, and notes about omitted text.
 const variableOverhead = 512
 
-// sizeLevels holds size limits for the value of each variable, in bytes. They are tried in this
-// order until the prompt is short enough, so that the longest values are cut first.
+// sizeLevels holds size limits, in bytes. A limit applies to the value of each template variable
+// separately. The limits are tried in this order until the prompt is short enough, so the longest
+// values are cut first.
 var sizeLevels = []int{32 << 10, 16 << 10, 12 << 10, 8 << 10, 6 << 10, 4 << 10, 3 << 10, 2 << 10, 1 << 10, 512}
 
-// Prompt returns the prompt for the agent of a step. b is the brief for the step. If the prompt
-// would be longer than MaxPrompt, Prompt shortens the values of the variables. It returns an error
-// if that is not enough.
+// Prompt returns the prompt for the agent of one step in a team's work. The brief b has the
+// information about the step. If the prompt would be longer than MaxPrompt, Prompt shortens the
+// values of the template's variables. It returns an error if the prompt is still too long.
 func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	u, ok := useFor(b.Step.Purpose)
 	if !ok {
@@ -38,8 +39,9 @@ func (s Set) Prompt(b teamstate.Brief) (string, error) {
 	return "", tooLarge(t.Name, length)
 }
 
-// completeBrief fills in empty fields of a brief. It takes the role and the status words from u,
-// and the step's group from the brief's group.
+// completeBrief fills in empty fields of a brief, the information from which a prompt is made. It
+// takes the agent's role and the allowed status words of the agent's answer from u. It takes the id
+// of the step's group from the brief's field Group.
 func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	if b.Step.Role == "" {
 		b.Step.Role = u.role
@@ -53,8 +55,8 @@ func completeBrief(b teamstate.Brief, u templateUse) teamstate.Brief {
 	return b
 }
 
-// render returns the prompt. It cuts each value that contains untrusted text, such as text of other
-// agents, to at most level bytes.
+// render returns the prompt that the template t gives for the brief b. If the value of a variable
+// contains untrusted text, such as text of other agents, this text is cut to at most level bytes.
 func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	text := prompt.Parse(t.Name, withRequiredVariables(t))
 	has, values := text.Variables(), map[string]string{}
@@ -66,7 +68,8 @@ func render(t prompt.Template, b teamstate.Brief, level int) (string, error) {
 	return prompt.Parse(t.Name, removeEmptyVariables(text.Text, values)).Fill(nil, values)
 }
 
-// removeEmptyVariables removes the lines that consist of a single variable without a value.
+// removeEmptyVariables removes the lines of a template that consist of a single variable without a
+// value.
 func removeEmptyVariables(text string, values map[string]string) string {
 	var b strings.Builder
 	dropped := false
@@ -97,8 +100,9 @@ func withRequiredVariables(t prompt.Template) string {
 	return text + "\n"
 }
 
-// minPromptSize returns an upper bound for the size of the prompt, in bytes, if every variable is
-// cut to the smallest of the sizeLevels.
+// minPromptSize returns an upper bound, in bytes, for the size of the shortest prompt that can be
+// made from a template: the prompt in which the value of every variable is cut to the smallest of
+// the sizeLevels.
 func minPromptSize(t prompt.Template) int {
 	u := templateUses[slices.IndexFunc(templateUses, func(u templateUse) bool { return u.name == t.Name })]
 	b := completeBrief(teamstate.Brief{Step: teamstate.Step{Purpose: u.purpose}}, u)

@@ -3,7 +3,8 @@
 // A prompt is created from a Markdown template, which is part of the project or of gaffer. Many
 // values of the template's variables come from users, agents and programs and are not trusted.
 // Before such a value is inserted, it is cut to a maximum size, stripped of control characters, and
-// put into Markdown code (a code block or inline code) that it cannot end.
+// put into a Markdown code block or inline code. The value cannot contain the delimiter that would
+// end this code.
 package roles
 
 import (
@@ -64,17 +65,18 @@ func Load(c *config.Config, templates string) (Set, error) {
 // Role returns the settings of a role.
 func (s Set) Role(r team.Role) config.Role { return s.roles[r] }
 
-// Template returns the template for a purpose, and false if the purpose has no template. If the
-// template is gaffer's own and not the project's, its field Path is empty.
+// Template returns the prompt template for a purpose, such as a review, and false if the purpose
+// has no template. The field Path of the template is empty if the template comes from gaffer and
+// not from the project.
 func (s Set) Template(p teamstate.Purpose) (prompt.Template, bool) {
 	u, ok := useFor(p)
 	return s.templates[u.name], ok
 }
 
-// folders returns the folders that may contain the template of u: the folder in the settings of u's
-// role, and then the folder for all roles. A template in the first folder has precedence. folders
-// returns an error if one of the folders contains a Markdown file that is not named like a
-// template.
+// folders returns the folders that may contain the template that u describes. If the settings of
+// u's role name a folder for this role, it is the first. The last is the folder for all roles. A
+// template in the first folder has precedence. folders returns an error if one of the folders
+// contains a Markdown file whose name is not the name of a template.
 func folders(c *config.Config, u templateUse, templates string) ([]string, error) {
 	var list []string
 	if own := c.Role(string(u.role)).Template; own != folder {
@@ -134,8 +136,9 @@ func hintOf(name string, known []string) string {
 	return "define your own agents under agents: in gaffer.yaml"
 }
 
-// withLocation adds to err where the setting key of a role is defined, for example in which file.
-// next is advice for the user on how to correct the setting.
+// withLocation adds to err the place where a role's setting is defined, for example the path of a
+// file. The parameter key is the name of the setting, and next is advice for the user on how to
+// correct it.
 func withLocation(c *config.Config, role, key string, err error, next string) error {
 	name := "team.roles." + role + "." + key
 	v, lookupErr := c.Lookup(name)

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Task returns the engine's task that starts an agent for the step in b. The caller must set the
-// task's branch and worktree.
+// Task returns a task for gaffer's engine. The task starts the agent for the step that the brief b
+// describes. The caller must set the task's branch and worktree.
 func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
 	text, err := s.Prompt(b)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 //go:embed templates answers rules.md
 var embedded embed.FS
 
-// templateUse describes for which purpose and role a template is used.
+// templateUse says which role uses a prompt template, and for which purpose, such as a review.
 type templateUse struct {
 	purpose teamstate.Purpose
 	role    team.Role
@@ -25,9 +25,10 @@ type templateUse struct {
 	words   []team.Word
 }
 
-// templateUses lists the purposes for which agents are started, each with the role, the name of the
-// template, and the status words that the answer may have. The words are used only if the brief of
-// a step has none.
+// templateUses lists the purposes for which gaffer starts agents. Each row has the purpose, the
+// role of the agent, the name of the prompt template, and the status words that the agent's answer
+// may have. These words are defaults: they are used only if a brief, the information for one
+// prompt, has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
@@ -79,8 +80,8 @@ func answerInstructions(b teamstate.Brief, _ int) string {
 	return text
 }
 
-// loadTemplate returns the template of u from the first of the folders that contains it. If no
-// folder contains it, loadTemplate returns gaffer's own template.
+// loadTemplate returns the template that u describes, from the first of the folders that contains
+// it. If no folder contains it, loadTemplate returns gaffer's own template.
 func loadTemplate(u templateUse, folders []string) (prompt.Template, error) {
 	for _, dir := range folders {
 		t, err := prompt.Load(dir, u.name)

@@ -11,7 +11,7 @@ import (
 
 const (
 	minFence = 4   // minimum number of backquotes in a code fence around a value
-	maxTicks = 30  // maximum number of consecutive backquotes that clean keeps
+	maxTicks = 30  // maximum number of consecutive backquotes that the function clean keeps
 	maxName  = 200 // maximum size in bytes of a name, path or other one-line value
 	// minItem is the minimum size in bytes to which the items of a list are shortened. If the list
 	// is still too long, its last items are dropped.
@@ -37,8 +37,9 @@ func clean(text string) string {
 	return strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n")
 }
 
-// printable returns r if it is safe to print. It returns a newline for any other line separator,
-// such as a carriage return, and -1 if r must be removed.
+// printable returns r if it is safe to print. If r is a line separator other than a newline, such
+// as a carriage return, it returns a newline. If r is not safe, it returns -1, so that
+// [strings.Map] removes r.
 func printable(r rune) rune {
 	switch {
 	case r == '\n' || r == '\t':
@@ -87,7 +88,8 @@ func fencedList(list []string, maxBytes int, fallback string) string {
 	return fallback
 }
 
-// section returns block below a Markdown heading, or "" if block is empty.
+// section returns a Markdown heading followed by the text in the parameter block. It returns "" if
+// block is empty.
 func section(heading, block string) string {
 	if block == "" {
 		return ""
@@ -136,8 +138,8 @@ func joined(list []string, each int) string {
 	return strings.Join(short, "\n")
 }
 
-// joinFitting shortens each item to maxItem bytes, and joins as many items as fit into maxTotal
-// bytes. If it drops items, a last line says how many.
+// joinFitting shortens each text of a list to maxItem bytes, and joins as many texts as fit into
+// maxTotal bytes. If it drops texts, a last line says how many.
 func joinFitting(list []string, maxItem, maxTotal int) string {
 	const more = "… and %d more"
 	var b strings.Builder

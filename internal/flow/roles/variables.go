@@ -21,9 +21,10 @@ type Variable struct {
 	value func(b teamstate.Brief, most int) string
 }
 
-// Variables returns all variables that templates may use. If a text is longer than Most bytes, its
-// middle is left out. If a list is longer, its long items are shortened and, if needed, its last
-// items are left out. A note in the value says how much was left out.
+// Variables returns all variables that prompt templates may use. The field Most of a variable
+// limits the size of its value. If the value is a longer text, the middle of the text is left out.
+// If the value is a longer list, the texts in it are shortened and, if needed, the last ones are
+// left out. A note in the value says how much was left out.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }

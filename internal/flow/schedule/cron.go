@@ -134,8 +134,8 @@ func sundayIsZero(part string) string {
 // in */2, the parser does not set the bit.
 const starBit = 1 << 63
 
-// values returns the values of a field in ascending order. set is the field as the parser returns
-// it: bit n is set if the field has the value n.
+// values returns the values of a field of a cron expression in ascending order. The parameter set
+// is the field as the parser returns it: bit n is set if the field has the value n.
 func values(set uint64) (list []int) {
 	for set &^= starBit; set != 0; set &= set - 1 {
 		list = append(list, bits.TrailingZeros64(set))
@@ -143,12 +143,13 @@ func values(set uint64) (list []int) {
 	return list
 }
 
-// everyHour reports whether the expression matches in every hour of the day.
+// everyHour reports whether a cron expression matches at least one minute in every hour of the day.
 func everyHour(spec *cron.SpecSchedule) bool { return len(values(spec.Hour)) == 24 }
 
-// OnCalendar returns the times as values for the setting OnCalendar= of a systemd timer. There are
-// two values if the cron expression restricts both the day of the month and the day of the week,
-// because cron then selects all days that match at least one of the two.
+// OnCalendar returns the planned times as values for the setting OnCalendar= of a systemd timer.
+// There are two values if the cron expression restricts both the day of the month and the day of
+// the week. The reason is that cron then selects all days that match at least one of the two,
+// whereas a single OnCalendar value selects only the days that match both.
 func (t Times) OnCalendar() []string {
 	clock := fmt.Sprintf("%s:%s:00 %s", calendarList(t.spec.Hour, 24), calendarList(t.spec.Minute, 60), t.zone)
 	month := calendarList(t.spec.Month, 12)
@@ -167,8 +168,9 @@ func (t Times) OnCalendar() []string {
 	return []string{week + " " + days + " " + clock}
 }
 
-// calendarList returns the values of a field as a systemd timer writes them, such as "02,14". count
-// is the number of possible values. If the field has all of them, calendarList returns "*".
+// calendarList returns the values of a field of a cron expression as a systemd timer writes them,
+// such as "02,14". The parameter count is the number of possible values. If the field has all of
+// them, calendarList returns "*".
 func calendarList(set uint64, count int) string {
 	list := values(set)
 	if len(list) == count {

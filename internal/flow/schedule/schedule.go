@@ -20,23 +20,26 @@ const (
 	// OnTime is how late a run may start and still count as on time. If it would start later, its
 	// planned time counts as missed.
 	OnTime = 5 * time.Minute
-	// MissedAge is the maximum age of a missed planned time for which [fleet.MissedRunOnce] starts
-	// a run.
+	// MissedAge is an age limit for the rule [fleet.MissedRunOnce], which starts one run for all
+	// missed planned times. If even the latest of these times is older than MissedAge, no run
+	// starts.
 	MissedAge = 24 * time.Hour
-	// MissedAllAge is the maximum age of missed planned times for which [fleet.MissedRunAll] starts
-	// runs. Older times are skipped under every rule.
+	// MissedAllAge is an age limit for the rule [fleet.MissedRunAll], which starts one run for each
+	// missed planned time. Planned times that are older than MissedAllAge get no run, neither under
+	// this rule nor under the others.
 	MissedAllAge = 7 * 24 * time.Hour
-	// MissedAllCount is the maximum number of missed planned times for which [fleet.MissedRunAll]
-	// starts runs.
+	// MissedAllCount is the maximum number of missed planned times for which the rule
+	// [fleet.MissedRunAll] starts runs.
 	MissedAllCount = 10
-	// StartLease is how long a process that starts a run may take to renew its lease. After that,
-	// another process may start the run.
+	// StartLease is how long the lease of a process that starts a run lasts. If the process does
+	// not renew its lease within this time, another process may start the run.
 	StartLease = 30 * time.Second
-	// MaxJitter is the maximum of [Schedule.Jitter].
+	// MaxJitter is the maximum value of [Schedule.Jitter], the maximum delay of a run after its
+	// planned time.
 	MaxJitter = 12 * time.Hour
 	// RestoreWithin is how long after its removal a schedule can be restored.
 	RestoreWithin = 30 * 24 * time.Hour
-	// keptFires is the maximum number of entries with a final status in [Schedule.Fires].
+	// keptFires is the maximum number of entries with a final status in the log [Schedule.Fires].
 	keptFires = 30
 )
 
@@ -58,11 +61,11 @@ type Schedule struct {
 	Paused   bool              `json:"paused,omitempty"`
 	Exporter string            `json:"exporter,omitempty"`
 	Removed  time.Time         `json:"removed,omitzero"`
-	// Through is the time up to which all planned times are decided. Decide considers only later
-	// planned times.
+	// Through is the time up to which all planned times are decided: for each of them, gaffer has
+	// decided whether a run starts. [Schedule.Decide] considers only later planned times.
 	Through time.Time `json:"through"`
-	// Fires has the latest decisions about planned times, and the latest runs that users asked for,
-	// oldest first.
+	// Fires is a log, oldest entry first. It has the latest decisions about planned times, and the
+	// latest runs that users asked for.
 	Fires []fleet.Fire `json:"fires,omitempty"`
 }
 
@@ -80,8 +83,8 @@ func (s Schedule) State() fleet.ScheduleState {
 	return fleet.ScheduleActive
 }
 
-// View returns the schedule as users see it. status returns the status of a run, or "" if the run
-// does not exist any more.
+// View returns the schedule as users see it. The function status must return the status of a run,
+// or "" if the run does not exist any more.
 func (s Schedule) View(now time.Time, status func(run string) fleet.Status) fleet.Schedule {
 	v := fleet.Schedule{
 		Name: s.Name, ID: s.ID, Cron: s.Cron, Zone: s.Zone, Missed: s.Missed, Overlap: s.Overlap, Jitter: int(s.Jitter.Seconds()), Project: s.Project, Machine: s.Machine,
@@ -113,8 +116,10 @@ func (s Schedule) delay(planned time.Time) time.Duration {
 // StartTime returns when the run for a planned time starts: at that time or, with Jitter, later.
 func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
 
-// due returns the planned times that are not decided yet and whose start time has come, the
-// earliest first. It stops at the first planned time whose start time has not come.
+// due returns the planned times that need a decision now, the earliest first. These are the times
+// after s.Through whose runs should start now or should have started already. A run should start at
+// its planned time or, with a jitter, some time later. due stops at the first planned time whose
+// run should start in the future.
 func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
 	for after := s.Through; ; {
 		after = times.Next(after)
@@ -154,10 +159,11 @@ type Decision struct {
 	Holder string                // id of the process that decides, and that will start the runs
 }
 
-// Decide decides what happens at the planned times up to d.Now, and starts a waiting run if no
-// earlier run prevents it. It also takes over a run from a process whose lease has expired. It
-// returns the changed schedule, and the ids of the entries in Fires whose runs d.Holder must start
-// now. For a paused schedule, it only takes over runs. A removed schedule stays unchanged.
+// Decide decides which planned times up to d.Now get runs, and starts a waiting run if no earlier
+// run prevents it. If another process was starting a run but its lease has expired, Decide takes
+// over this run. It returns the changed schedule, and the ids of the entries in the log Fires whose
+// runs the process d.Holder must start now. For a paused schedule, it only takes over runs. A
+// removed schedule stays unchanged.
 func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err error) {
 	if s.State() == fleet.ScheduleRemoved {
 		return s, nil, nil
@@ -181,8 +187,9 @@ func (s Schedule) Decide(d Decision) (decided Schedule, start []string, err erro
 	return s, start, nil
 }
 
-// decideDue adds entries to Fires for the planned times up to d.Now, as the rule for missed times
-// requires. Then it moves Through to the last of these times.
+// decideDue decides which planned times up to d.Now get runs, as the rule for missed times
+// requires. It adds the decisions to the log Fires. Then it moves Through to the last of these
+// times, so that no later call decides about them again.
 func (s *Schedule) decideDue(times Times, d Decision) {
 	oldest := d.Now.Add(-MissedAllAge)
 	if first := times.Next(s.Through); !first.IsZero() && first.Before(oldest) {
@@ -226,8 +233,8 @@ func (s *Schedule) decideDue(times Times, d Decision) {
 	}
 }
 
-// skip adds one entry to Fires, which records that the given planned times get no runs. why is the
-// explanation for users.
+// skip adds one entry to the log Fires, which says that the given planned times get no runs. The
+// parameter why is the explanation for users.
 func (s *Schedule) skip(times []time.Time, now time.Time, why string) {
 	if len(times) == 0 {
 		return
@@ -244,9 +251,9 @@ func newFire(planned time.Time, count int, now time.Time) fleet.Fire {
 	return fleet.Fire{ID: planned.UTC().Format(time.RFC3339), Planned: planned.UTC(), Count: count, Decided: now}
 }
 
-// add adds an entry to Fires for a planned time at which a run should start. count is the number of
-// planned times that this run makes up for, including its own. If an earlier run has not ended, the
-// rule for overlaps decides whether the new run starts, waits or is skipped.
+// add adds an entry to the log Fires for a planned time at which a run should start. The parameter
+// count is the number of planned times that this run makes up for, including its own. If an earlier
+// run has not ended, the rule for overlaps decides whether the new run starts, waits or is skipped.
 func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	f := newFire(planned, count, d.Now)
 	earlier := s.unfinished(d)
@@ -264,9 +271,9 @@ func (s *Schedule) add(planned time.Time, count int, d Decision) {
 	s.Fires = append(s.Fires, f)
 }
 
-// addMissed adds an entry to Fires for a planned time under the rule [fleet.MissedRunAll]. If an
-// earlier run has not ended, the new run waits, except if the rule for overlaps allows several runs
-// at once.
+// addMissed adds an entry to the log Fires for a planned time, under the rule [fleet.MissedRunAll]:
+// each missed planned time gets its own run. If the rule for overlaps is [fleet.OverlapAllow], this
+// run starts at once. With the other rules, it waits if an earlier run has not ended.
 func (s *Schedule) addMissed(planned time.Time, d Decision) {
 	f := newFire(planned, 1, d.Now)
 	f.Status = fleet.FireStarting
@@ -290,8 +297,8 @@ func (s *Schedule) unfinished(d Decision) string {
 	return ""
 }
 
-// startWaiting sets the status of the first waiting entry in Fires to starting. It does nothing if
-// another run of the schedule is starting or has not ended.
+// startWaiting finds the first waiting run in the log Fires and sets its status to starting. It
+// does nothing if another run of the schedule is starting or has not ended.
 func (s *Schedule) startWaiting(d Decision) {
 	for _, f := range s.Fires {
 		if f.Status == fleet.FireStarting || f.Status == fleet.FireStarted && d.Active(f.Run) {
@@ -303,8 +310,8 @@ func (s *Schedule) startWaiting(d Decision) {
 	}
 }
 
-// dropOld deletes the oldest entries with a final status from Fires, until at most keptFires of
-// them are left.
+// dropOld deletes the oldest entries with a final status from the log Fires, until at most
+// keptFires such entries are left.
 func (s *Schedule) dropOld() {
 	final := 0
 	for _, f := range slices.Backward(s.Fires) {
@@ -321,9 +328,9 @@ func (s *Schedule) dropOld() {
 	})
 }
 
-// RunNow returns the schedule with an additional entry in Fires, for a run that starts now. by is
-// the user who asks for the run, and holder is the process that must start it. The planned times,
-// the rule for overlaps and a pause do not affect this run.
+// RunNow returns the schedule with an additional entry in the log Fires, for a run that starts now.
+// The parameter by is the user who asks for the run, and holder is the id of the process that must
+// start it. The planned times, the rule for overlaps and a pause do not affect this run.
 func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	s.Fires = append(slices.Clone(s.Fires), fleet.Fire{
 		ID: id, Planned: now.UTC(), By: by, Decided: now, Status: fleet.FireStarting, Holder: holder, Lease: now.Add(StartLease),
@@ -332,9 +339,10 @@ func (s Schedule) RunNow(id, by, holder string, now time.Time) Schedule {
 	return s
 }
 
-// Renew extends the lease of the process holder, which is starting the run of an entry in Fires. id
-// is the id of the entry. If lease is zero, another process may start the run at once. Renew
-// returns false if holder is not starting this run.
+// Renew extends the lease with which a process starts a run. The parameter id is the id of the
+// run's entry in the log Fires, holder is the id of the process, and lease is how long the lease
+// lasts from now. If lease is zero, another process may start the run at once. Renew returns false
+// if this process is not starting this run.
 func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (Schedule, bool) {
 	s.Fires = slices.Clone(s.Fires)
 	for i := range s.Fires {
@@ -346,7 +354,7 @@ func (s Schedule) Renew(id, holder string, now time.Time, lease time.Duration) (
 	return s, false
 }
 
-// Fire returns the entry in Fires with this id, and false if there is none.
+// Fire returns the entry with this id in the log Fires, and false if there is none.
 func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	i := slices.IndexFunc(s.Fires, func(f fleet.Fire) bool { return f.ID == id })
 	if i < 0 {
@@ -355,9 +363,9 @@ func (s Schedule) Fire(id string) (fleet.Fire, bool) {
 	return s.Fires[i], true
 }
 
-// Started records that the run for an entry in Fires exists. id is the id of the entry. Started
-// returns false if the schedule is unchanged, because this was recorded before or there is no such
-// entry.
+// Started records that a planned or requested run exists now. The parameter id is the id of the
+// run's entry in the log Fires, and run is the id of the run itself. Started returns false if it
+// changes nothing, because this was recorded before or there is no such entry.
 func (s Schedule) Started(id, run string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status == fleet.FireStarted {
@@ -368,8 +376,9 @@ func (s Schedule) Started(id, run string) (Schedule, bool) {
 	})
 }
 
-// Failed records why the run for an entry in Fires could not be started. id is the id of the entry.
-// If the entry does not have the status starting, Failed changes nothing and returns false.
+// Failed records why a run could not be started. The parameter id is the id of the run's entry in
+// the log Fires. If this entry does not have the status starting, Failed changes nothing and
+// returns false.
 func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -380,9 +389,9 @@ func (s Schedule) Failed(id, why string) (Schedule, bool) {
 	})
 }
 
-// NothingToDo records that an entry in Fires has no run, because there was nothing to do. id is the
-// id of the entry, and why is the explanation for users. If the entry does not have the status
-// starting, NothingToDo changes nothing and returns false.
+// NothingToDo records that no run starts for an entry in the log Fires, because there was nothing
+// to do. The parameter id is the id of the entry, and why is the explanation for users. If the
+// entry does not have the status starting, NothingToDo changes nothing and returns false.
 func (s Schedule) NothingToDo(id, why string) (Schedule, bool) {
 	return s.end(id, func(f *fleet.Fire) bool {
 		if f.Status != fleet.FireStarting {
@@ -422,7 +431,7 @@ func (s Schedule) Resume(now time.Time) Schedule {
 }
 
 // Remove returns the schedule in the state removed. A removed schedule starts no more runs and can
-// only be restored. Entries in Fires with the status waiting become skipped.
+// only be restored. Runs that were waiting for an earlier run to end are skipped.
 func (s Schedule) Remove(now time.Time) Schedule {
 	s.Removed = now
 	s.Fires = slices.Clone(s.Fires)
@@ -444,8 +453,8 @@ func (s Schedule) Restore(now time.Time) Schedule {
 	return s
 }
 
-// Key returns the idempotency key with which the run for an entry in Fires is submitted. fire is
-// the id of the entry.
+// Key returns the idempotency key with which a run of the schedule is submitted. The parameter fire
+// is the id of the run's entry in the log Fires.
 func (s Schedule) Key(fire string) string { return "schedule " + s.ID + " " + fire }
 
 // StartedBy returns the value of [store.Run.StartedBy] for the schedule's runs.

@@ -8,14 +8,16 @@ import (
 
 // Times are the planned times of a schedule.
 type Times struct {
-	// spec is the parsed cron expression. It must be used with the times that a wall clock in zone
-	// shows, represented as times in UTC (see wallClock).
+	// spec is the parsed cron expression. It knows no time zones. So callers of its methods pass
+	// the date and time that a clock in the schedule's time zone shows, represented as a time in
+	// UTC (see wallClock).
 	spec *cron.SpecSchedule
 	zone *time.Location
 }
 
-// Parse returns the times of a cron expression in a time zone with an IANA name. It returns a
-// [*CronError], a [*ZoneError], or a [*NeverError] if the expression matches no day.
+// Parse returns the times of a cron expression in a time zone with an IANA name. The error is a
+// [*CronError] if the expression is not valid, a [*ZoneError] if the time zone is unknown, or a
+// [*NeverError] if the expression matches no day.
 func Parse(expr, zone string) (Times, error) {
 	spec, err := parseCron(expr)
 	if err != nil {
@@ -42,13 +44,13 @@ func (e *NeverError) Error() string {
 // Usage marks the error as a mistake in the command line.
 func (e *NeverError) Usage() bool { return true }
 
-// Next returns the first planned time that is later than after. It returns the zero time if there
-// is none in the next five years.
+// Next returns the first planned time that is later than the parameter after. It returns the zero
+// time if there is none in the next five years.
 //
 // When the clocks go forward, a planned time in the skipped hour becomes the moment of the change.
-// When the clocks go back, a planned time in the repeated hour counts once, the first time. An
-// expression that matches every hour of the day is an exception: its planned times in the skipped
-// hour are dropped, and those in the repeated hour count twice.
+// When the clocks go back, a planned time in the repeated hour counts once, at its first
+// occurrence. An expression that matches every hour of the day is an exception: its planned times
+// in the skipped hour are dropped, and those in the repeated hour count twice.
 func (t Times) Next(after time.Time) time.Time {
 	if everyHour(t.spec) {
 		return t.nextElapsed(after)
@@ -63,8 +65,9 @@ func (t Times) Next(after time.Time) time.Time {
 	}
 }
 
-// nextElapsed is Next for an expression that matches every hour of the day. It returns the first
-// moment later than after at which the wall clock matches the expression.
+// nextElapsed is Next for a cron expression that matches every hour of the day. It returns the
+// first moment later than the parameter after at which a clock in the time zone shows a date and
+// time that the expression matches.
 func (t Times) nextElapsed(after time.Time) time.Time {
 	at := after.In(t.zone)
 	from := wallClock(at)
@@ -78,14 +81,15 @@ func (t Times) nextElapsed(after time.Time) time.Time {
 		if end.IsZero() || found.Before(end) {
 			return found
 		}
-		// The clocks change before the moment found, so found is wrong. Search again, starting with
-		// the moment of the change.
+		// The clocks go forward or back before the moment in found, so this moment was computed
+		// with the wrong offset. Search again, starting with the moment of the change.
 		at = end.In(t.zone)
 		from = wallClock(at).Add(-time.Second)
 	}
 }
 
-// Upcoming returns the next planned times that are later than after, at most count of them.
+// Upcoming returns the next planned times that are later than the parameter after. It returns at
+// most count of them.
 func (t Times) Upcoming(after time.Time, count int) (list []time.Time) {
 	for range count {
 		if after = t.Next(after); after.IsZero() {
@@ -99,16 +103,17 @@ func (t Times) Upcoming(after time.Time, count int) (list []time.Time) {
 // Zone returns the time zone.
 func (t Times) Zone() *time.Location { return t.zone }
 
-// wallClock returns the date and time that a clock shows at the moment at, in the time zone of at.
-// The result is a time in UTC: 14:00 in Berlin becomes 14:00 UTC.
+// wallClock returns the date and time that a clock in the time zone of the parameter at shows at
+// this moment. The result is a time in UTC: 14:00 in Berlin becomes 14:00 UTC.
 func wallClock(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// instant returns the moment at which a clock in the time zone shows the date and time wall, which
-// is given as a time in UTC. If the clock shows wall twice, instant returns the first moment. If
-// the clock never shows wall, instant returns the moment at which the clocks go forward.
+// instant returns the moment at which a clock in the time zone t.zone shows the date and time in
+// the parameter wall, which is given as a time in UTC. If the clock shows it twice, instant returns
+// the first moment. If the clock never shows it, instant returns the moment at which the clocks go
+// forward.
 func (t Times) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, t.zone)
 	start, end := at.ZoneBounds()

@@ -25,8 +25,9 @@ func (e *ZoneError) Hint() string {
 }
 
 func loadZone(name string) (*time.Location, error) {
-	// LoadLocation accepts two more names: "" for UTC, and "Local" for the zone of this process.
-	// Reject both, because "Local" may mean another zone in another process.
+	// [time.LoadLocation] also accepts two names that are not in the time zone database: "" for
+	// UTC, and "Local" for the zone of this process. Reject both, because "Local" may mean another
+	// zone in another process.
 	if name == "" || name == "Local" {
 		return nil, &ZoneError{name, "is not a name of a time zone"}
 	}
@@ -37,9 +38,10 @@ func loadZone(name string) (*time.Location, error) {
 	return loc, nil
 }
 
-// LocalZone returns the IANA name of this machine's time zone: from the variable TZ, else from the
-// link /etc/localtime, else from the file /etc/timezone. If TZ is not set and /etc/localtime does
-// not exist, the zone is UTC. LocalZone returns a [*ZoneError] if it finds no name of a zone.
+// LocalZone returns the IANA name of this machine's time zone. If the environment variable TZ is
+// set, the name comes from TZ. If TZ is not set and /etc/localtime does not exist, the zone is UTC.
+// Otherwise the name comes from /etc/localtime or, if that is not a link to a known zone, from the
+// file /etc/timezone. LocalZone returns a [*ZoneError] if it finds no name of a zone.
 func LocalZone(getenv func(string) string) (string, error) { return localZone(getenv, "/etc") }
 
 func localZone(getenv func(string) string, etc string) (string, error) {

@@ -15,20 +15,20 @@ import (
 const (
 	lookEvery    = time.Second      // how often the loop checks whether a planned time has come
 	processEvery = 30 * time.Second // how often the loop looks for runs that no process works on
-	firstRetry   = time.Minute      // how long to wait after the first failed start of a process
-	maxRetry     = time.Hour        // maximum wait between two tries to start a process
+	firstRetry   = time.Minute      // how long to wait after the first failed try to start a process for a run
+	maxRetry     = time.Hour        // maximum wait between two tries to start a process for a run
 )
 
-// retry says when to try again to start a process for a run. wait is the time between the last try
-// and the next one.
+// retry says when to try again to start a process for a run. The field wait is the time between the
+// last try and the next one.
 type retry struct {
 	at   time.Time
 	wait time.Duration
 }
 
-// Loop starts the runs of this machine's schedules at their planned times, until ctx ends. Such a
-// run can be left without a process that works on it, for example after the machine was off. Loop
-// looks for such runs and starts a process for each of them.
+// Loop starts the runs of this machine's schedules at their planned times, until ctx ends. A run
+// needs a process that works on it, but this process may be missing, for example after the machine
+// was off. Loop looks for such runs and starts a process for each of them.
 func (s *Schedules) Loop(ctx context.Context) {
 	var starts sync.WaitGroup
 	defer starts.Wait()
@@ -54,9 +54,9 @@ func (s *Schedules) Loop(ctx context.Context) {
 }
 
 // Step checks the schedules of this machine and user once, and starts the runs whose time has come.
-// It ignores schedules whose runs another program, such as cron, starts. For each run, Step calls
-// background with a function that starts the run. background must call this function in a new
-// goroutine.
+// It ignores schedules whose runs are started by another program, such as cron. For each run, Step
+// calls the parameter background with a function that starts the run. The caller's background must
+// call this function in a new goroutine.
 func (s *Schedules) Step(ctx context.Context, background func(work func())) error {
 	var all []schedule.Schedule
 	err := s.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -26,7 +26,7 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Options are the dependencies of Schedules.
+// Options holds the settings and dependencies of the type Schedules.
 type Options struct {
 	Store   store.Store
 	Engine  *engine.Engine
@@ -56,9 +56,10 @@ func New(opts Options) *Schedules {
 	return &Schedules{opts: opts, holder: opts.NewID(), retries: map[string]retry{}}
 }
 
-// The store has an item for each schedule. The constants kind and removedKind are the kinds of
-// these items. The id of an item is the schedule's name. For a removed schedule, it is the
-// schedule's id, because several removed schedules can have the same name.
+// The store keeps each schedule as an item, a JSON document with a kind and an id. The constants
+// kind and removedKind are the kinds of the items for existing and for removed schedules. The id of
+// the item of an existing schedule is the schedule's name. The id of the item of a removed schedule
+// is the schedule's id, because several removed schedules can have the same name.
 const (
 	kind        = "schedule"
 	removedKind = "schedule-removed"
@@ -133,7 +134,8 @@ func put(tx *engine.Tx, n schedule.Schedule) error {
 	return nil
 }
 
-// itemReader is implemented by [store.Reader] and [engine.Tx].
+// itemReader reads an item, which is one JSON document in the store. [store.Reader] and [engine.Tx]
+// implement this interface.
 type itemReader interface {
 	Item(key store.ItemKey) (store.Item, error)
 }
@@ -169,8 +171,9 @@ func (s *Schedules) List(ctx context.Context, removed bool) (list []fleet.Schedu
 }
 
 // NotStarted returns the planned times without a run: those that were skipped, and those whose run
-// could not be started. The earliest comes first. Decisions before since are ignored. project
-// limits the result to one project; empty means all projects.
+// could not be started. The earliest comes first. NotStarted ignores planned times about which
+// gaffer decided before the time since. If project is empty, it considers the schedules of all
+// projects.
 func NotStarted(r store.Reader, project string, since time.Time) (list []fleet.MorningFire, err error) {
 	all, err := read(r, false)
 	for _, n := range all {
@@ -208,7 +211,7 @@ func (s *Schedules) view(r store.Reader, n schedule.Schedule, now time.Time) fle
 	return n.View(now, func(run string) fleet.Status {
 		row, err := r.Run(run)
 		if err != nil {
-			return "" // the run was pruned
+			return "" // the run was deleted
 		}
 		return fleet.Status(row.Status)
 	})
@@ -226,7 +229,8 @@ func (s *Schedules) Get(ctx context.Context, name string) (v fleet.Schedule, err
 	return v, err
 }
 
-// change replaces a schedule by the result of fn in a transaction, and returns the stored schedule.
+// change replaces a schedule by the result of the function fn, in one transaction. It returns the
+// stored schedule.
 func (s *Schedules) change(ctx context.Context, name string, fn func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error)) (fleet.Schedule, error) {
 	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -260,9 +264,9 @@ func (s *Schedules) Resume(ctx context.Context, name string) (fleet.Schedule, er
 	})
 }
 
-// Export records that program, such as systemd or cron, starts the runs of a schedule instead of
-// 'gaffer serve'. If program is empty, 'gaffer serve' starts the runs again, and planned times up
-// to now do not count as missed.
+// Export records that another program, such as systemd or cron, starts the runs of a schedule
+// instead of 'gaffer serve'. The parameter program is the name of that program. If it is empty,
+// 'gaffer serve' starts the runs again, and planned times up to now do not count as missed.
 func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Schedule, error) {
 	return s.change(ctx, name, func(tx *engine.Tx, n schedule.Schedule) (schedule.Schedule, error) {
 		if n.Exporter != "" && program == "" && !n.Paused {
@@ -273,8 +277,8 @@ func (s *Schedules) Export(ctx context.Context, name, program string) (fleet.Sch
 	})
 }
 
-// Remove removes a schedule. Runs that have started continue. The schedule can be restored for
-// [schedule.RestoreWithin].
+// Remove removes a schedule. Runs that have started continue. The schedule can be restored within
+// the time [schedule.RestoreWithin].
 func (s *Schedules) Remove(ctx context.Context, name string) error {
 	return s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -306,7 +310,8 @@ func (s *Schedules) forgetOld(tx *engine.Tx) error {
 	return err
 }
 
-// Restore brings back the schedule with this name that was removed last.
+// Restore brings back the removed schedule with this name. If several removed schedules have this
+// name, it brings back the one that was removed last.
 func (s *Schedules) Restore(ctx context.Context, name string) (fleet.Schedule, error) {
 	err := s.opts.Engine.Do(ctx, "", func(tx *engine.Tx) error {
 		if taken(tx, name) {
@@ -349,8 +354,8 @@ func notMine(n schedule.Schedule) error {
 	return &ConflictError{fmt.Sprintf("schedule %s belongs to user %s on machine %s", n.Name, n.User, n.Machine), "run the command there"}
 }
 
-// decide decides what happens at the planned times of a schedule up to now, and stores the result.
-// It returns the ids of the entries in the schedule's Fires whose runs this process must start.
+// decide decides which planned times of a schedule up to now get runs, and stores the result. It
+// returns the ids of the entries in the schedule's log Fires whose runs this process must start.
 func (s *Schedules) decide(ctx context.Context, name string) (decided schedule.Schedule, start []string, err error) {
 	err = s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -391,14 +396,16 @@ type FireRow struct {
 	Fire     fleet.Fire `json:"fire"`
 }
 
-// record appends an event about f, an entry in n.Fires that has got its final status.
+// record appends an event about f, an entry in the schedule's log Fires. The status of f must be
+// final: started, failed or skipped.
 func record(tx *engine.Tx, n schedule.Schedule, f fleet.Fire) error {
 	return tx.Event(store.Event{Kind: "schedule." + string(f.Status), To: string(f.Status), Why: f.Why}, FireRow{n.Name, n.Project, f})
 }
 
-// end applies change to the schedule with this name. fire is the id of the entry in Fires that
-// change modifies. If the entry gets its final status, end also appends an event about it. end does
-// nothing if the schedule was removed or if change returns false.
+// end applies the function change to the schedule with this name. The parameter fire is the id of
+// the entry in the schedule's log Fires that change modifies. If the new status of this entry is
+// final (started, failed or skipped), end also appends an event about it. end does nothing if the
+// schedule was removed or if change returns false.
 func (s *Schedules) end(ctx context.Context, name, fire string, change func(schedule.Schedule) (schedule.Schedule, bool)) error {
 	return s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -441,10 +448,10 @@ func isNothing(err error) bool {
 	return nothing || held
 }
 
-// start submits the run for the entry in n.Fires with the id fire, and records the outcome. This
-// process must have the lease for starting the run. If there is nothing to do, start returns "" and
-// no error. If ctx ends before the run exists, start ends the lease, so that another process can
-// start the run.
+// start submits a run of the schedule n and records the outcome. The parameter fire is the id of
+// the run's entry in the log n.Fires. This process must have the lease for starting the run. If
+// there is nothing to do, start returns "" and no error. If ctx ends before the run exists, start
+// ends the lease, so that another process can start the run.
 func (s *Schedules) start(ctx context.Context, n schedule.Schedule, fire string) (run string, err error) {
 	within, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -497,9 +504,10 @@ func (s *Schedules) renew(ctx context.Context, name, fire string, lease time.Dur
 	})
 }
 
-// RunNow starts a run of a schedule at once, whatever its planned times are. by is the user who
-// asks for the run; empty means the user of this process. If the run or its process could not be
-// started, RunNow returns an error and the run's entry in the schedule's Fires.
+// RunNow starts a run of a schedule at once, whatever its planned times are. The parameter by is
+// the user who asks for the run; empty means the user of this process. RunNow returns the run's
+// entry in the schedule's log Fires. It also returns an error if the run, or the process that works
+// on it, could not be started.
 func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, error) {
 	by = cmp.Or(by, s.opts.User)
 	var n schedule.Schedule
@@ -520,8 +528,9 @@ func (s *Schedules) RunNow(ctx context.Context, name, by string) (fleet.Fire, er
 	return s.startAndShow(ctx, n, id)
 }
 
-// startAndShow starts the run for the entry in n.Fires with the id fire, and a process that works
-// on the run. It returns the entry with the outcome.
+// startAndShow starts a run of the schedule n, and a process that works on the run. The parameter
+// fire is the id of the run's entry in the log n.Fires. startAndShow returns this entry, which then
+// says whether the run was started.
 func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire string) (fleet.Fire, error) {
 	run, err := s.start(ctx, n, fire)
 	if err == nil && run != "" {
@@ -538,10 +547,10 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 	return v.Fires[i], err
 }
 
-// Fire decides what happens at the planned times of one schedule up to now, and starts the runs
-// that are due. It is for programs such as cron, which start gaffer at each planned time. If the
-// schedule has a jitter, Fire first waits for the delayed start time. It returns the entries that
-// were added to the schedule's Fires, and the entries whose runs were started.
+// Fire decides which planned times of one schedule up to now get runs, and starts these runs. It is
+// for programs such as cron, which start gaffer at each planned time. If the schedule has a jitter,
+// Fire first waits for the delayed start time. It returns the entries of the schedule's log Fires
+// that are new or whose runs it has started.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {
@@ -583,8 +592,9 @@ func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedul
 	return n, err
 }
 
-// waitForDelay waits until the run for the first undecided planned time may start. A jitter can
-// delay this start. If the planned time itself has not come yet, waitForDelay returns at once.
+// waitForDelay waits as long as the schedule's jitter delays the next run. This run belongs to the
+// first planned time about which no decision was made yet. If this planned time itself has not come
+// yet, waitForDelay returns at once.
 func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
 	times, err := n.Times()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// marker returns an HTML comment that identifies the issue comment about a result. The issue
-// comment contains the marker, so that a later process can find out whether the issue comment
-// exists. The page of the issue does not show the marker.
+// marker returns an HTML comment, which the page of an issue does not show. gaffer puts it into the
+// comment with which it reports the result r to an issue. So a later process can find out whether
+// this report already exists.
 func (r Result) marker() string {
 	return fmt.Sprintf("<!-- gaffer report %s/%s %d -->", r.Run, r.Task, r.Number)
 }

@@ -14,7 +14,8 @@ import (
 	"gaffer/workflow"
 )
 
-// table is a CSV file, or a file with a JSON object on each line.
+// table is a file with one task on each line: a CSV file, or a file with a JSON object on each
+// line.
 type table struct {
 	file    string // path as the user has written it
 	path    string // absolute path
@@ -37,7 +38,8 @@ func (t *table) List(context.Context) ([]Item, error) {
 	return itemsOf(t.Name(), tasks), err
 }
 
-// itemsOf returns an item for each task.
+// itemsOf returns an [Item] for each task. The tasks were read from the source with this name, such
+// as a file.
 func itemsOf(source string, tasks []plan.Task) []Item {
 	items := make([]Item, len(tasks))
 	for i, t := range tasks {
@@ -86,7 +88,7 @@ func (b *beads) List(ctx context.Context) ([]Item, error) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		t.Verify = slices.Concat(t.Verify, checks) // the bead's own checks, and then the plan's checks
+		t.Verify = slices.Concat(t.Verify, checks) // first the checks of the bead (an issue), then the checks of the plan
 		t.Worktree = t.Worktree || t.Branch != ""
 	}
 	tasks, err := b.opts.Beads(ctx, p.Tasks)
@@ -132,8 +134,8 @@ func (s *inboxSource) List(context.Context) ([]Item, error) {
 	return items, nil
 }
 
-// safeID returns id if it is short and can be a part of a file name. Otherwise it returns the first
-// digits of the id's hash.
+// safeID returns the parameter id, the id of an idea in the inbox, if it is short and can be a part
+// of a file name. Otherwise it returns the first digits of the id's hash.
 func safeID(id string) string {
 	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
 		return id
@@ -143,8 +145,8 @@ func safeID(id string) string {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// lineID returns id, the id of an inbox item, if it is a short line. Otherwise it returns the
-// result of safeID.
+// lineID returns the parameter id, the id of an idea in the inbox, if it is a short line. Otherwise
+// it returns the result of safeID.
 func lineID(id string) string {
 	if len(id) <= 200 && cleanLine(id, 200) == id {
 		return id
@@ -152,8 +154,9 @@ func lineID(id string) string {
 	return safeID(id)
 }
 
-// Report marks an inbox item as processed or as failed. It changes nothing if the item was deleted,
-// or if another program has taken it or changed its status.
+// Report marks an idea in the inbox as processed if the task made from it is complete, and
+// otherwise as failed. It changes nothing if the idea was deleted, or if another program has taken
+// the idea or changed its status.
 func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result) error {
 	var err error
 	if r.Complete {
@@ -164,7 +167,7 @@ func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result
 	_, gone := errors.AsType[*workflow.NotFoundError](err)
 	_, changed := errors.AsType[*workflow.TransitionError](err)
 	if gone || changed {
-		return nil // the item was deleted, or another program has taken or changed it
+		return nil // the idea was deleted, or another program has taken or changed it
 	}
 	return err
 }

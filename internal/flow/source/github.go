@@ -69,7 +69,8 @@ func (g *github) List(ctx context.Context) ([]Item, error) {
 	return oldestFirst(items), nil
 }
 
-// issueItem returns the item of an issue. It cleans all texts, because strangers have written them.
+// issueItem converts an issue to an [Item], from which a task can be made. It cleans all texts,
+// because strangers have written them.
 func issueItem(source, prefix string, number int, title, body, address, author string) Item {
 	id := strconv.Itoa(number)
 	return Item{

@@ -33,10 +33,12 @@ nothing and say why.
 {{ITEM}}
 `
 
-// variables are the names of the variables that a template for items may have.
+// variables are the names of the variables that a template may have if gaffer uses it to make
+// prompts from items, such as issues.
 var variables = []string{"ITEM", "ID", "URL", "SOURCE"}
 
-// CheckTemplate returns a [*SpecError] if a template has a variable for which items have no value.
+// CheckTemplate returns a [*SpecError] if a template for the prompts of items, such as issues, has
+// a variable that is not in the list variables.
 func CheckTemplate(t prompt.Template) error {
 	for _, name := range t.Variables() {
 		if !slices.Contains(variables, name) {
@@ -47,11 +49,12 @@ func CheckTemplate(t prompt.Template) error {
 }
 
 // promptOf returns the prompt of an item. If the user has written the item, as in a table, own is
-// the item's prompt. In this case promptOf returns own unchanged if template is nil or own is
-// empty.
+// the prompt that the item already has. In this case promptOf returns own unchanged if template is
+// nil or own is empty.
 //
-// All other prompts are made from template, or from gaffer's own template if template is nil. If
-// the template has no {{ITEM}}, the text of the item is appended.
+// All other prompts are made from template, or from gaffer's own template if template is nil. The
+// variable {{ITEM}} stands for the text of the issue or, if the user has written the item, for own.
+// If the template has no {{ITEM}}, this text is appended.
 func promptOf(item Item, own string, template *prompt.Template) (string, error) {
 	if item.Task != nil && (template == nil || own == "") {
 		return own, nil
@@ -103,8 +106,8 @@ var hidden = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // cleanText removes what readers cannot see from a text that strangers have written: invisible
 // characters, control characters except tabs and newlines, characters that change the direction of
-// text, and HTML comments. If the text is longer than most bytes, cleanText cuts it and adds a
-// note.
+// text, and HTML comments. The parameter most is a limit in bytes. If the text is longer, cleanText
+// cuts it and adds a note.
 func cleanText(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
@@ -125,8 +128,8 @@ func cleanText(text string, most int) string {
 	return text
 }
 
-// cleanLine returns a text that strangers have written as one line, without dashes at its start. If
-// the line is longer than most characters, cleanLine cuts it.
+// cleanLine returns a text that strangers have written as one line, without dashes at its start.
+// The parameter most is a limit in characters. If the line is longer, cleanLine cuts it.
 func cleanLine(text string, most int) string {
 	line := strings.Join(strings.Fields(cleanText(text, 4*maxTitle)), " ")
 	return strings.TrimSpace(truncate.Chars(strings.TrimLeft(line, "- "), most))

@@ -12,13 +12,13 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Reports sends reports about ended tasks to the sources of their items. The reports come from the
-// engine, which has stored them.
+// Reports sends reports about ended tasks. A report goes to the source, such as an issue tracker,
+// that has the item from which the task was made. The engine has stored the reports.
 type Reports struct {
 	Engine *engine.Engine
 	Host   host.Host
 	Now    func() time.Time
-	// Open returns the source to which the report r must be sent.
+	// Open returns the source, such as an issue tracker, to which the report r must be sent.
 	Open func(r engine.ItemReport) (Source, error)
 	// PullRequest returns the address of a task's pull request, or "" if there is none.
 	PullRequest func(ctx context.Context, key store.TaskKey) (string, error)
@@ -29,10 +29,10 @@ type Reports struct {
 // is alive. After that, another process may send the report.
 const senderTime = 10 * time.Minute
 
-// Send sends the unsent reports of a run for which wanted returns true. An empty run means all
-// runs. Send skips a report that another process is sending. It also skips a report whose last try
-// has failed recently; if now is true, it tries again at once. Send returns how many reports it has
-// sent, and how many could not be sent.
+// Send sends those reports of a run that were not sent yet and for which the function wanted
+// returns true. If run is empty, it sends the reports of all runs. Send skips a report that another
+// process is sending. If now is false, it also skips a report whose last try has failed recently.
+// Send returns how many reports it has sent, and how many could not be sent.
 func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(engine.ItemReport) bool) (sent, failed int, err error) {
 	list, err := s.Engine.ItemReports(ctx, run)
 	if err != nil {
@@ -55,7 +55,8 @@ func (s *Reports) Send(ctx context.Context, run string, now bool, wanted func(en
 		}
 		problem := s.send(ctx, r)
 		if ctx.Err() != nil {
-			// The report stays claimed. The next process that claims it checks whether it was sent.
+			// Leave the report claimed by this process, because it may have been sent. The next
+			// process that claims it checks whether it was sent.
 			return sent, failed, ctx.Err()
 		}
 		text := ""
@@ -89,8 +90,8 @@ func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	return s.Now().Sub(since) > senderTime
 }
 
-// send sends the report r to its source, with the address of the task's pull request if the source
-// wants it.
+// send sends the report r to its source, such as an issue tracker. It adds the address of the
+// task's pull request if the item's settings, r.Item.Report, ask for it.
 func (s *Reports) send(ctx context.Context, r engine.ItemReport) error {
 	source, err := s.Open(r)
 	if err != nil {

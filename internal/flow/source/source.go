@@ -3,7 +3,7 @@
 // the task has ended, it reports the result to the source.
 //
 // Strangers write the issues. So the body of an issue is used only as a part of the prompt, between
-// two marker lines that the body cannot contain. It cannot set other fields of the task.
+// two marker lines that the body cannot contain. The body cannot set other fields of the task.
 package source
 
 import (
@@ -27,7 +27,7 @@ type Item struct {
 	Task *plan.Task
 }
 
-// Result says how the task of an item has ended.
+// Result says how a task has ended that was made from an item, such as an issue.
 type Result struct {
 	Run, Task string
 	// Number is the number of this report about the task, starting at 1. A task that is retried may
@@ -69,8 +69,8 @@ type Options struct {
 	Beads func(ctx context.Context, tasks []plan.Task) ([]plan.Task, error)
 }
 
-// Open returns the source that a spec names. It does not read the source yet. If the source is on
-// GitHub or GitLab, Open returns an error if the program gh or glab is not installed.
+// Open returns the source that s names. It does not read the source yet. If the source is on GitHub
+// or GitLab, Open returns an error if the program gh or glab is not installed.
 func Open(s Spec, o Options) (Source, error) {
 	switch s.Kind {
 	case GitHub:
@@ -85,8 +85,8 @@ func Open(s Spec, o Options) (Source, error) {
 	return newTable(s, o), nil
 }
 
-// CheckReport returns a [*SpecError] if results cannot be reported to the source in the way that r
-// says.
+// CheckReport returns a [*SpecError] if results cannot be reported to the source s in the way that
+// r says.
 func CheckReport(s Spec, r plan.ItemReport) error {
 	if r.Label != "" {
 		if problem := LabelProblem(r.Label); problem != "" {
@@ -104,9 +104,10 @@ func CheckReport(s Spec, r plan.ItemReport) error {
 	return &SpecError{Text: s.String(), Problem: "nothing can be reported to it: its results are in the run"}
 }
 
-// Tasks makes a task from each item. The task of an issue gets the defaults of out. template is the
-// template for the prompts. If template is nil, the prompt of an issue is made with gaffer's own
-// template, and other items keep their prompts.
+// Tasks makes a task from each item. If the item is an issue, the task gets the default settings in
+// the plan's outline, which is the parameter out. The parameter template is the template for the
+// prompts. If it is nil, the prompts of issues are made with gaffer's own template, and other items
+// keep their prompts.
 func Tasks(items []Item, out plan.Outline, template *prompt.Template, take plan.ItemTake, report plan.ItemReport) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(items))
 	for _, item := range items {

@@ -10,7 +10,8 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Kind is a kind of source.
+// Kind is a kind of source. A source is a place from which gaffer reads tasks, such as an issue
+// tracker.
 type Kind string
 
 // The kinds of sources.
@@ -22,17 +23,18 @@ const (
 	Table  Kind = "table" // a CSV file, or a file with a JSON object on each line
 )
 
-// Spec names a source, and says which of its items are wanted.
+// Spec names a source of tasks, such as a repository with issues, and says which of the issues or
+// other items there are wanted.
 type Spec struct {
 	Kind    Kind
 	Repo    string   // path of the repository on GitHub or GitLab, such as ada/shop
 	Numbers []int    // only issues with these numbers are wanted; empty means any number
 	Labels  []string // only issues with all these labels are wanted
-	File    string   // path of the file for Beads or Table; for Beads, empty means beadsFile
+	File    string   // path of the file if Kind is Beads or Table; for Beads, empty means the default file beadsFile
 }
 
-// SpecError reports that a text cannot be a spec, a label or a variable of a template. It also
-// reports that results cannot be sent to a source.
+// SpecError reports that a text is not valid as the name of a source of tasks, as a label, or as a
+// variable of a template. It also reports that results cannot be sent to a source.
 type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }
@@ -53,8 +55,8 @@ var (
 // maxLabel is the maximum length of a label, in bytes.
 const maxLabel = 255
 
-// Parse parses the text of a spec, such as "gh:ada/shop label:agent". It returns a [*SpecError] if
-// the text has no valid form.
+// Parse parses the text of a [Spec], such as "gh:ada/shop label:agent". It returns a [*SpecError]
+// if the text has no valid form.
 func Parse(text string) (Spec, error) {
 	wrong := func(format string, args ...any) (Spec, error) {
 		return Spec{}, &SpecError{Text: text, Problem: fmt.Sprintf(format, args...)}

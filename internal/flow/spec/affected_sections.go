@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// MaxAffected is the maximum number of sections that Affected returns.
+// MaxAffected is the maximum number of sections that [Spec.Affected] returns.
 const MaxAffected = 5
 
 // Match is a section of the spec that an idea affects. An idea is a user's text about a change to
@@ -19,10 +19,11 @@ type Match struct {
 	Why     string // explanation of the match for the user
 }
 
-// The scores that a section gets for an idea. mentionScore is added if the idea mentions the
-// section. titleScore and textScore are added for each word of the idea that occurs in the
-// section's title or text, multiplied by a factor for the word's rarity. leastScore is the minimum
-// total score of a match.
+// The scores that a section of the spec gets for an idea, which is a user's text about a change.
+// mentionScore is added if the idea mentions the section. titleScore is added for each word of the
+// idea that occurs in the section's title or alias, and textScore for each word that occurs only in
+// its text. Both are multiplied by a factor, which is higher for rare words. leastScore is the
+// minimum total score of a match.
 const (
 	mentionScore = 1000
 	titleScore   = 3
@@ -101,9 +102,9 @@ func (s Spec) look(wanted map[string]string) []wordHits {
 	return seen
 }
 
-// count sets the score and the explanation of a match. mentioned is the result of mentions for the
-// idea, and seen has the words of the idea that occur in the section. rarity returns the factor for
-// the rarity of a word.
+// count sets the score and the explanation of a match. The parameter mentioned has the aliases and
+// numbers that the idea mentions (see the function mentions), and seen has the words of the idea
+// that occur in the section. The function rarity returns the factor for the rarity of a word.
 func (m *Match) count(mentioned map[string]bool, seen wordHits, rarity func(string) int) {
 	var why []string
 	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {

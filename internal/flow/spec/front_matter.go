@@ -20,8 +20,9 @@ const maxLinesBeforeFront = 20
 // start of the text, or in a fenced block below the title. In a fenced block marked as YAML, the
 // lines of --- may be missing. ended is false if the front matter is missing or has no end.
 //
-// bodyStart is the offset of the text after the front matter. It is 0 if the front matter is in a
-// fenced block, because the parser ignores headings in such a block anyway.
+// bodyStart is the offset of the text after the front matter, where the parser starts to look for
+// headings. It is 0 if the front matter is in a fenced block: the parser ignores headings in fenced
+// blocks, so it need not skip this block.
 func frontMatter(text string) (found front, bodyStart int, ended bool) {
 	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
@@ -58,8 +59,8 @@ func isYAML(info string) bool {
 	return strings.EqualFold(word, "yaml") || strings.EqualFold(word, "yml")
 }
 
-// StatusOf returns the status in the front matter of a spec, or "". beginning is the first part of
-// the spec. It may end within the front matter.
+// StatusOf returns the status in the front matter of a spec, or "" if it has none. The parameter
+// beginning is the first part of the spec's text. This part may end within the front matter.
 func StatusOf(beginning []byte) string {
 	found, _, _ := frontMatter(strings.TrimPrefix(string(beginning), "\ufeff"))
 	return found["status"]

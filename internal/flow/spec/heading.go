@@ -41,7 +41,7 @@ func readHeading(line string) (Section, bool) {
 }
 
 // readAttributes parses attributes such as {#alias version=2.4 readiness=draft} at the end of a
-// title. It returns the title without them.
+// title and stores them in s. It returns the title without them.
 func (s *Section) readAttributes(title string) string {
 	m := attributes().FindStringSubmatch(title)
 	if m == nil {
@@ -66,7 +66,7 @@ func (s *Section) readAttributes(title string) string {
 const maxAttributeLines = 5
 
 // readAttributeLines sets attributes from lines below the heading, such as "**Readiness:** draft"
-// or "<!-- version: 2.4 -->". It does not replace attributes in the heading.
+// or "<!-- version: 2.4 -->". If the heading itself already has an attribute, it keeps that value.
 func (s *Section) readAttributeLines() {
 	n := 0
 	for line := range strings.Lines(s.Text) {
@@ -101,7 +101,7 @@ func (s *Section) readPart(part string) {
 	}
 }
 
-// versionText returns text without quotes if it looks like a version, and "" if not.
+// versionText returns the text without quotes if it looks like a version. Otherwise it returns "".
 func versionText(text string) string {
 	text = strings.Trim(text, `"' `)
 	digits := strings.TrimPrefix(text, "v")

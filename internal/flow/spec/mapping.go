@@ -12,8 +12,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Mapping is the project's table of globs, each with the spec section that describes the matching
-// files.
+// Mapping is the project's table of globs. Each glob has the name of the section in the project's
+// spec that describes the files that match the glob.
 type Mapping []workflow.Mapping
 
 // ReadMapping reads the mapping in the file config.json of a workflow folder. The mapping is the
@@ -67,10 +67,10 @@ func plainText(v jsontree.Value) string {
 	return v.Text()
 }
 
-// OfFile returns the section that describes a file. file is a path relative to the project. If
-// several globs of the mapping match the file, the glob with the most literal characters has
-// precedence. If the mapping names a section that is not in the spec, OfFile returns a section that
-// has only an alias or a number.
+// OfFile returns the section that describes a file. The parameter file is a path relative to the
+// project, and the mapping m has globs with the names of their sections. If several globs match the
+// file, the glob with the most literal characters has precedence. If the mapping names a section
+// that is not in the spec, OfFile returns a section that has only an alias or a number.
 //
 // If no glob matches, OfFile returns the section whose text names the file, or a folder of the
 // file, most exactly. It returns false if no section does.
@@ -116,8 +116,8 @@ func literalLength(glob string) int {
 	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
 }
 
-// sectionNaming returns the section whose text names the file most exactly. Among equally exact
-// sections it returns the first.
+// sectionNaming returns the section whose text names the file most exactly (see matchExactness).
+// Among equally exact sections it returns the first.
 func (s Spec) sectionNaming(file string) (Section, bool) {
 	best, found := 0, Section{}
 	for _, section := range s.Sections {
@@ -137,10 +137,10 @@ func betweenPaths(r rune) bool {
 	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
 }
 
-// matchExactness returns how exactly a word names the file, or 0 if it does not. The whole path
-// gives the highest number. The end of the path, such as viewer/server.js, gives a lower number,
-// and a folder that contains the file gives a still lower one. A word without a slash, such as src
-// or server.js, is ambiguous: it counts only if it is the whole path.
+// matchExactness returns how exactly the word token names the file, or 0 if it does not. The whole
+// path of the file gives the highest number. The end of the path, such as viewer/server.js, gives a
+// lower number, and a folder that contains the file gives a still lower one. A word without a
+// slash, such as src or server.js, is ambiguous: it counts only if it is the whole path.
 func matchExactness(token, file string) int {
 	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
 	if strings.Contains(token, "://") || len(token) > len(file)+20 {

@@ -31,8 +31,8 @@ type parser struct {
 	titled   bool // the title of the document has been read
 	sections []Section
 	starts   []sectionStart
-	// aliases has a counter for each alias in use. uniqueAlias appends this counter to the alias of
-	// a further section, as in #setup-2.
+	// aliases has a counter for each alias in use. If a further section would get the same alias,
+	// uniqueAlias increments the counter and appends it to the alias, as in #setup-2.
 	aliases map[string]int
 }
 

@@ -11,15 +11,16 @@ import (
 // sections of the spec.
 const ScenariosFile = "scenarios.md"
 
-// Limits of the memory that a malicious file can use. They are low, because the JSON of each
-// scenario contains the texts of its feature.
+// Limits of the memory that a malicious file can use. They are low, because the JSON of every
+// scenario repeats the texts of the feature to which the scenario belongs.
 const (
 	maxScenarios = 2000
 	maxValidates = 50
 	maxWords     = 500 // maximum length of a title or another text, in characters
 )
 
-// Scenario is one scenario of the file. Its JSON is sent to viewers, programs that show the spec.
+// Scenario is one scenario of the file scenarios.md: it describes how to test some sections of the
+// spec. Its JSON is sent to viewers, programs that show the spec.
 type Scenario struct {
 	Title         string      `json:"title"`
 	Feature       *Feature    `json:"feature"` // feature that contains the scenario; null if there is none
@@ -31,7 +32,8 @@ type Scenario struct {
 	Validates     []Validated `json:"validates"`
 }
 
-// Feature holds the texts that all scenarios below its heading share.
+// Feature describes a feature of the project, as a heading in scenarios.md and the lines below it
+// state it. All scenarios below this heading belong to the feature.
 type Feature struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -39,7 +41,7 @@ type Feature struct {
 	DependsOn   string `json:"dependsOn"`
 }
 
-// Validated is a section that a scenario tests.
+// Validated names a section of the spec that a scenario tests.
 type Validated struct {
 	Alias  string `json:"alias"`  // alias without #
 	Number string `json:"number"` // number of the section; empty if the file states none
@@ -64,9 +66,9 @@ func ParseScenarios(data []byte) []Scenario {
 		category string
 		feature  *Feature
 		tier     *string
-		one      *Scenario // the scenario that is being parsed
-		// last is the text of the last Given, When or Then. A quoted line without a keyword of its
-		// own continues this text. last is nil if there is no text to continue.
+		one      *Scenario // the scenario that is being parsed; nil if the current line belongs to none
+		// last points to the text of the last Given, When or Then. A quoted line without a keyword
+		// of its own continues this text. last is nil if there is no text to continue.
 		last *string
 	)
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {

@@ -51,8 +51,8 @@ type Section struct {
 	Text      string
 }
 
-// Read reads the spec in a workflow folder. If the spec is missing, Found is false and there is no
-// error. The version in config.json has precedence over the version in the spec.
+// Read reads the spec in a workflow folder. If the spec is missing, the field Found is false and
+// there is no error. The version in config.json has precedence over the version in the spec.
 func Read(folder string) (Spec, error) {
 	config, err := readConfig(folder)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // commitWork commits work that agents have left uncommitted in the worktrees of two branches: the
 // branch to be merged and the target branch. If the work on the branch to be merged cannot be
 // committed, commitWork returns a [*worktree.UnfinishedError]. Work on the target branch may stay
-// uncommitted. If it prevents the merge, the merge itself returns an error.
+// uncommitted. If this uncommitted work prevents the merge, the merge itself returns an error.
 func (s Spec) commitWork(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
 	trees, err := repo.List(ctx, s.Run)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Limits of an outcome. gaffer keeps only the last 48 KiB of a line of output, and cannot parse a
-// truncated line. So the line with the outcome must be shorter. Encoded as JSON, a text may take
-// twice its size.
+// Limits of the texts in an outcome, the result of a merge that this program prints as one line of
+// JSON. gaffer keeps only the last 48 KiB of a line of output, and cannot parse a truncated line.
+// So the line with the outcome must be shorter than that, although a text may take twice its size
+// when it is encoded as JSON.
 const (
 	maxConflicts = 100     // maximum number of files in the list of conflicts
 	maxNames     = 4 << 10 // maximum total bytes of the names in the list of conflicts

@@ -36,8 +36,9 @@ func (t *tailBuffer) drop() {
 // escapes matches terminal escape sequences, such as those that set colours or move the cursor.
 var escapes = lazyregexp.New("\x1b(\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 
-// text returns the kept output as printable lines. If earlier output was dropped, the first kept
-// line may be incomplete. Then text replaces this line by "…", but keeps it if it is the only one.
+// text returns the kept output as printable lines. If earlier output was dropped, the result starts
+// with the line "…". The first kept line may be incomplete in this case, so text removes it if
+// other lines follow it.
 func (t *tailBuffer) text() string {
 	t.drop()
 	text := string(t.kept)

@@ -1,10 +1,13 @@
-// Package teammerge is the program that merges the work of a team. Each start of the program merges
-// one branch. While the team works, it merges the branch of a group into the session's branch, and
-// tests the merge result. When all groups are complete, it merges the session's branch into the
-// user's branch if the user wants that.
+// Package teammerge is the program that merges the work of a team of agents. Each group of the
+// team's tasks has its own branch, and the team's session has a branch for all approved work.
+//
+// Each start of the program merges one branch. While the team works, the program merges the branch
+// of a group into the session's branch, and tests the merge result. When all groups are complete,
+// it merges the session's branch into the user's branch, if the user wants that.
 //
 // The program runs as a task of the engine. It can be killed at any time. When it is started again,
-// it skips the work that was completed. The next merge deletes what an interrupted merge has left.
+// it skips the work that was completed. The next merge deletes the temporary worktree and the files
+// that an interrupted merge has left.
 package teammerge
 
 import (
@@ -25,18 +28,18 @@ import (
 // Spec is the input of the program, as JSON.
 type Spec struct {
 	Run string `json:"run"`
-	// Tree is the id of the group whose branch is merged. The group's worktree has the same id.
-	// Tree is empty if Deliver is set.
+	// Tree is the id of the group of tasks whose branch is merged. The group's worktree has the
+	// same id. Tree is empty if Deliver is set.
 	Tree    string   `json:"tree,omitempty"`
-	Branch  string   `json:"branch"` // branch that is merged into the branch Into
+	Branch  string   `json:"branch"` // name of the branch that is merged into the branch Into
 	Into    string   `json:"into"`
 	Tests   []string `json:"tests,omitempty"` // shell commands that test the merge result
 	Scratch string   `json:"scratch"`         // parent folder of the worktree in which the merge result is tested
 	Message string   `json:"message,omitempty"`
 
-	// Deliver is true if Into is the user's branch. If this branch cannot be updated, the program
-	// returns the outcome "conflict" instead of an error, because after an error the engine would
-	// repeat the merge, which would not help.
+	// Deliver is true if Into is the user's branch. It changes what happens if this branch cannot
+	// be updated: the program returns the outcome "conflict" instead of an error. After an error,
+	// the engine would repeat the merge, which would not help.
 	Deliver bool `json:"deliver,omitempty"`
 }
 
@@ -59,9 +62,10 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run reads a [Spec] from in and performs its merge in the project at root. It prints its progress
-// for the user and, as its last line, a [teamstate.Merged] for gaffer. It returns an error if the
-// Spec is not valid, or if the merge may succeed when it is tried again.
+// Run reads a [Spec] from in and performs the merge that it describes, in the project folder root.
+// It prints its progress for the user and, as its last line, a [teamstate.Merged] as JSON for
+// gaffer. It returns an error if the Spec is not valid, or if the merge may succeed when it is
+// tried again.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	var s Spec
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
@@ -87,8 +91,9 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	return lines.err
 }
 
-// do commits the uncommitted work and then merges. If the work cannot be committed, it does not
-// merge. It returns an error only if the merge may succeed when it is tried again.
+// do first commits work that agents have left uncommitted, and then merges the branch. If work on
+// this branch cannot be committed, do does not merge. It returns an error only if the merge may
+// succeed when it is tried again; other problems, such as conflicts, are part of the result.
 func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamstate.Merged, error) {
 	var result merge.Result
 	err := s.commitWork(ctx, repo, out)

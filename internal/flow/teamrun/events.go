@@ -35,7 +35,7 @@ func (c *Conductor) catchUp(ctx context.Context) error {
 	}
 }
 
-// apply applies an event of the run to the session. It ignores events that do not affect the
+// apply applies an event of the run to the team's session. It ignores events that do not affect the
 // session.
 func (c *Conductor) apply(e store.Event) error {
 	to := store.Status(e.To)
@@ -89,8 +89,8 @@ func (c *Conductor) stepEnded(e store.Event) error {
 	case step.Role == team.PM:
 		c.ended = append(c.ended, step.ID)
 	}
-	// If the step has no role, gaffer itself has done it. Then the answer is the last line of its
-	// output.
+	// A step without a role is a merge, which gaffer does itself. The answer of such a step is the
+	// last line of its output.
 	if step.Role == "" {
 		ending.Answer = lastLine(ending.Answer)
 	}
@@ -102,7 +102,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// endingOf returns how a task has ended. e is the event about the task's final status.
+// endingOf returns how a task has ended. e is the event that set the task's final status.
 func endingOf(e store.Event) (teamstate.Ending, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {

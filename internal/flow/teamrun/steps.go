@@ -13,15 +13,15 @@ import (
 	"gaffer/internal/plan"
 )
 
-// MergeAgent is the name of the agent of merge steps. This agent is gaffer itself. Its prompt is a
-// [teammerge.Spec] as JSON.
+// MergeAgent is the agent name in tasks that merge a branch. The agent is not a language model, but
+// gaffer itself. Its prompt is a [teammerge.Spec] as JSON.
 const MergeAgent = "gaffer-team-merge"
 
-// MergeCommand is the argument that makes gaffer act as [MergeAgent].
+// MergeCommand is the command-line argument that makes gaffer act as [MergeAgent].
 const MergeCommand = "team-merge"
 
-// Plan returns the plan with which a team's run starts. It contains the parameters of the session
-// and the tasks of the first steps.
+// Plan returns the plan with which a team's run starts. It contains the parameters of the team's
+// session and a task for each of the session's first steps.
 func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -61,11 +61,12 @@ func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
 	return roleTask(c.session, step, c.changes, c.start, c.opts.Roles)
 }
 
-// roleTask returns the task that starts an agent for a step. If the step belongs to a group, the
-// agent works on the group's branch. Otherwise the agent is a project manager, and gets a branch
-// and a worktree for this step alone. New branches start at the session's branch, which has
-// everything that was merged so far. If another program has already created a branch for the group,
-// the group's new branch starts there instead.
+// roleTask returns the task that starts an agent for a step of the team's session. If the step
+// belongs to a group of tasks, the agent works on the group's branch. Otherwise the agent is a
+// project manager, and gets a branch and a worktree for this step alone. A new branch usually
+// starts at the session's branch, which has everything that was merged so far. But if another
+// program started the session and created a branch for the group, the group's new branch starts at
+// that branch.
 func roleTask(s *teamstate.Session, step teamstate.Step, changes teamstate.Changes, start teamstate.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, changes))
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package teamrun executes the run of a team. It applies the events of the run to a
-// [teamstate.Session], adds the steps that the session requests to the run, and writes the team's
-// documents.
+// Package teamrun executes the run of a team of agents. It applies the events of the run to a
+// [teamstate.Session], which decides what the team does next. For each step that the session
+// requests, it adds a task to the run. It also writes the documents that describe the state of the
+// team.
 //
 // All state of a [Conductor] can be computed from the events and the git repository. If its process
 // dies, another conductor reads all events of the run and continues.
@@ -28,12 +29,13 @@ type Engine interface {
 	Conclude(ctx context.Context, run string, to store.Status, why string) error
 }
 
-// Roles turns a brief into a task: it chooses the agent and creates the prompt.
+// Roles turns a [teamstate.Brief], which describes a step of the team's work, into a task: it
+// chooses the agent for the step and creates the prompt.
 type Roles interface {
 	Task(teamstate.Brief) (plan.Task, error)
 }
 
-// Options holds the dependencies of a conductor.
+// Options holds the run of a team and what a [Conductor] needs to execute it.
 type Options struct {
 	Run    store.Run
 	Since  int64 // sequence number of the last event before the events of the run
@@ -45,7 +47,7 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Conductor executes the run of one team. It is not safe for concurrent use.
+// Conductor executes the run of one team of agents. It is not safe for concurrent use.
 type Conductor struct {
 	opts        Options
 	start       teamstate.Start
@@ -53,10 +55,10 @@ type Conductor struct {
 	seq         int64 // sequence number of the last applied event
 	changes     teamstate.Changes
 	stopReasons map[string]string // why a task was asked to stop, by task id
-	// stale has the ids of groups whose branch may have changed. The value is true if the group's
-	// last ended step was the work of a developer.
+	// stale has the ids of the groups of tasks whose branch may have changed. The value is true if
+	// the last ended step of the group was the work of a developer.
 	stale map[string]bool
-	ended []string // ids of ended steps whose worktree is no longer needed
+	ended []string // ids of ended steps of the project manager; their worktrees are no longer needed
 }
 
 // StartOf returns the parameters with which a run's team started, or nil if the run has no team.
@@ -84,8 +86,8 @@ func New(o Options) (*Conductor, error) {
 	}, nil
 }
 
-// Run applies events as they are stored and starts the steps that follow from them, until ctx ends.
-// After an error it tries again.
+// Run applies the run's events as they are stored, and starts the steps of the team that follow
+// from them, until ctx ends. After an error it tries again.
 func (c *Conductor) Run(ctx context.Context) {
 	for reported := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
@@ -103,9 +105,9 @@ func (c *Conductor) Run(ctx context.Context) {
 	}
 }
 
-// turn applies new events and starts the steps that follow from them. If the team's documents
-// cannot be written, turn still starts the steps and then returns an error. That is safe, because
-// the documents can always be computed again from the events and the git repository.
+// turn applies new events and starts the steps of the team that follow from them. If the team's
+// documents cannot be written, turn still starts the steps and then returns an error. That is safe,
+// because the documents can always be computed again from the events and the git repository.
 func (c *Conductor) turn(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -115,8 +117,8 @@ func (c *Conductor) turn(ctx context.Context) error {
 	return errors.Join(c.startNext(ctx), recorded)
 }
 
-// startNext adds the next steps to the run. If there are no next steps and the session has ended,
-// it sets the final status of the run.
+// startNext adds a task to the run for each step that the team's session requests next. If it
+// requests none and has ended, startNext sets the final status of the run.
 func (c *Conductor) startNext(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
@@ -132,8 +134,8 @@ func (c *Conductor) startNext(ctx context.Context) error {
 }
 
 // ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. The engine
-// returns this error if, for example, the run was stopped in the meantime. The conductor ignores
-// the error, because it reads the event about the stop next.
+// returns a ConflictError if, for example, the run was stopped in the meantime. The conductor
+// ignores this error, because the next event that it reads tells it about the stop.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil
@@ -141,7 +143,7 @@ func ignoreConflict(err error) error {
 	return err
 }
 
-// Flush applies new events and writes the team's documents. It starts no steps.
+// Flush applies new events and writes the team's documents. It starts no steps of the team.
 func (c *Conductor) Flush(ctx context.Context) error {
 	if err := c.update(ctx); err != nil {
 		return err
@@ -149,7 +151,8 @@ func (c *Conductor) Flush(ctx context.Context) error {
 	return c.record(ctx)
 }
 
-// update applies new events from the store. Then it reads from git what the groups have changed.
+// update applies new events from the store. Then it reads from git the changed files and the
+// commits of each group of tasks whose branch may have changed.
 func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err

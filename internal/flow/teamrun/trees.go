@@ -21,9 +21,9 @@ type Trees interface {
 	Scratch() string
 }
 
-// readChanges reads from git what the groups in c.stale have changed, and clears c.stale. If a
-// developer has left uncommitted work, readChanges commits it first, so that the next role sees all
-// of the work.
+// readChanges reads from git the changed files and the commits of each group of tasks in c.stale,
+// and clears c.stale. If a developer has left uncommitted work, readChanges commits it first, so
+// that the agent that tests or reviews the work sees all of it.
 func (c *Conductor) readChanges(ctx context.Context) error {
 	if len(c.stale) == 0 {
 		return nil

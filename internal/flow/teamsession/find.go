@@ -17,13 +17,13 @@ import (
 	"gaffer/team"
 )
 
-// Found describes the run of a team session and its branches.
+// Found describes the newest run of a team session, and the branches of the session.
 type Found struct {
-	Run        string // id of the engine's run; empty if there is none
+	Run        string // id of the run that executes the session; empty if the session has no run
 	Status     store.Status
 	Owner      int    // pid of the gaffer process that executes the run; 0 if there is none
 	Branch     string // the session's branch, into which approved work is merged
-	Into       string // the user's branch that gets the result at the end; empty means none
+	Into       string // the user's branch, into which the session's branch is merged at the end; empty means no such merge
 	Tests      []string
 	Developers int
 }
@@ -65,12 +65,12 @@ func (s *Sessions) runOf(r store.Reader, session string) (store.Run, *teamstate.
 	return store.Run{}, nil, err
 }
 
-// NotResumableError reports that the session in the team's documents cannot be resumed.
+// NotResumableError reports that the session which the team's documents describe cannot be resumed.
 type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
 func (e *NotResumableError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
@@ -78,10 +78,10 @@ func (e *NotResumableError) Hint() string {
 	return "'gaffer team archive' archives it, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// Resume returns the id of the run that continues the session in the team's documents. If n has a
-// budget, Resume gives it to the run. If gaffer has not run the session yet, because it was only
-// initialised or another program ran it, Resume submits a run for it with the settings in n. This
-// run continues from the state in the documents.
+// Resume continues the session that the team's documents describe, and returns the id of its run.
+// If n has a budget, the run gets this budget. The session may have no run yet, because it was only
+// initialised, or because another program has executed it. Then Resume submits a run with the
+// settings in n. This run continues from the state in the documents.
 //
 // If a gaffer process already executes the run, Resume returns a [*runlock.OwnedError]. If the
 // session cannot be continued, it returns a [*NotResumableError] and leaves the documents
@@ -106,8 +106,8 @@ func (s *Sessions) Resume(ctx context.Context, n Request) (string, error) {
 }
 
 // submitFound submits a run for a session that gaffer has not run yet. snap has the documents of
-// the session. If another program has begun to work on the session, submitFound first copies the
-// documents.
+// the session. If another program has begun to work on the session, submitFound first makes a
+// backup copy of the documents.
 func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapshot) (string, error) {
 	session := snap.SessionID()
 	refuse := func(why string) error { return &NotResumableError{fmt.Sprintf("session %s: %s", session, why)} }
@@ -144,12 +144,13 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 	return s.submit(ctx, n, session)
 }
 
-// setBases sets, for each unfinished group that has a branch in the repository, the branch from
-// which the group continues. into is the branch that new work starts from; empty means the current
-// branch.
+// setBases prepares the continuation of a session that another program has started. For each
+// unfinished group of tasks that has a branch in the repository, setBases stores this branch in
+// found.Bases, so that the group continues from there. Other new work starts from the branch into,
+// or from the current branch if into is empty.
 //
-// New work would lack the commits of a completed group if they are not merged into this branch. In
-// that case, setBases returns a message that says so.
+// The commits of completed groups must be merged into the branch from which new work starts. If
+// those of a group are not, setBases returns a message that says so.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {

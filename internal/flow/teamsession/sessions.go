@@ -1,4 +1,5 @@
-// Package teamsession starts, finds and continues the team session of a project.
+// Package teamsession starts, finds and continues the team session of a project. In a team session,
+// agents with different roles work together on the user's requirements.
 package teamsession
 
 import (
@@ -26,7 +27,7 @@ import (
 type Project struct {
 	Root   string // path of the project's root
 	Config *config.Config
-	Merges string // folder with a subfolder for each run, in which merges are tested
+	Merges string // folder for testing merges; it has a subfolder for each run
 	Now    func() time.Time
 	Notice func(text string) // prints a message to the user
 }
@@ -43,7 +44,8 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// EndRun cancels a run and waits until it has ended.
 	EndRun func(ctx context.Context, run, why string) error
-	// WriteDocuments writes the documents of a run that no gaffer process executes.
+	// WriteDocuments writes the team's documents for a run that has ended. It does nothing if
+	// another gaffer process executes the run, because that process writes them.
 	WriteDocuments func(ctx context.Context, run string) error
 }
 
@@ -59,25 +61,25 @@ func New(opts Options) *Sessions { return &Sessions{opts, opts.Project} }
 // Request describes a team session to start.
 type Request struct {
 	Requirements string
-	Mode         team.Mode // [team.Unplanned] means that the project manager chooses the mode
+	Mode         team.Mode // [team.Simple] or [team.Parallel]; [team.Unplanned] means that the project manager chooses the mode
 	Developers   int
 	Iterations   int
-	Tests        []string      // shell commands that test each merge of a group's branch
-	TestsTimeout time.Duration // time limit of a merge with its tests; 0 means [teamstate.DefaultTestsTimeout]
-	Into         string        // the user's branch that gets the result at the end; empty means none
+	Tests        []string      // shell commands that test the result of merging the branch of a group of tasks
+	TestsTimeout time.Duration // time limit of such a merge with its tests; 0 means [teamstate.DefaultTestsTimeout]
+	Into         string        // the user's branch, into which all work is merged at the end; empty means no such merge
 	Budget       plan.Budget
-	Roles        string // path of a file that assigns agents to roles; empty means none
-	// Questions says how the questions of all agents are answered. If it is empty, the settings of
-	// each role decide.
+	Roles        string // path of a file that assigns agents to the team's roles; empty means no such file
+	// Questions says how the questions and permission requests of all agents are answered. If it is
+	// empty, the settings of each role decide.
 	Questions plan.QuestionPolicy
 	Fresh     bool // archive an existing session and start a new one
 
-	found *teamstate.Found // state of another program's session to continue; nil for a new session
+	found *teamstate.Found // state of the session to continue if another program has started it; nil for a new session
 }
 
 // Started is the result of starting a session.
 type Started struct {
-	Run      string // id of the engine's run
+	Run      string // id of the run that executes the session
 	Session  string
 	Archived string // folder with the documents of the previous session; empty if there was none
 }
@@ -125,8 +127,8 @@ func (s *Sessions) submit(ctx context.Context, n Request, session string) (strin
 		return "", err
 	}
 	sandbox := ""
-	// Store a sandbox mode that comes from a flag, because another process without the flag may
-	// continue the run.
+	// Store the sandbox mode with the session if it comes from a command-line flag, because another
+	// process without this flag may continue the run.
 	if mode, byFlag := s.project.Config.Sandbox(); byFlag {
 		sandbox = mode
 	}
@@ -162,9 +164,9 @@ func CreateBase(ctx context.Context, root string, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
-// Roles returns the settings and the templates of the roles. file is the path of a file with
-// settings of roles, which have precedence over those of the project. An empty file means that
-// there is none.
+// Roles returns the settings and the templates of the team's roles. file is the path of a file with
+// settings of roles, which have precedence over those of the project. If file is empty, only the
+// project's settings are used.
 func (p Project) Roles(file string) (roles.Set, error) {
 	c := p.Config
 	if file != "" {
@@ -184,7 +186,8 @@ func (p Project) open() *team.Store {
 	})
 }
 
-// NewConductor returns a conductor for a run, or nil if the run has no team or no tasks.
+// NewConductor returns a [teamrun.Conductor], which executes the run of a team. It returns nil if
+// the run has no team or no tasks.
 func NewConductor(ctx context.Context, p Project, e *engine.Engine, events store.Store, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
 	start, err := teamrun.StartOf(run)
 	if err != nil || start == nil {

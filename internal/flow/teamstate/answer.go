@@ -9,9 +9,10 @@ import (
 	"gaffer/team"
 )
 
-// duty describes the steps with a certain purpose. It has the role of the agent, the name that is
-// part of a step's id, and the status words that the answer may have. For a step that gaffer does
-// itself, the role and the words are empty.
+// duty describes the steps of a team's session that have the same [Purpose]. It has the role of the
+// agent that does such a step, the name that is part of the step's id, and the status words, such
+// as PASS or FAIL, that the agent's answer may have. For a step that gaffer does itself, the role
+// and the words are empty.
 type duty struct {
 	role  team.Role
 	name  string
@@ -33,7 +34,8 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
-// Words returns the status words that are allowed in an answer to a step with this purpose.
+// Words returns the status words, such as PASS or FAIL, that an agent's answer to a step with this
+// purpose may have.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
 // parseAnswer parses an agent's answer to a step with the purpose p. If the answer cannot be used,
@@ -53,9 +55,9 @@ func parseAnswer(p Purpose, answer string) (team.Answer, error) {
 	return said, nil
 }
 
-// contradiction describes the part of an answer that contradicts its status, or returns "" if no
-// part does. An approval must not have an issue with the priority critical or high. An answer with
-// the status PASS or COMPLETE must not have failed tests.
+// contradiction describes the part of an answer that contradicts the answer's status, or returns ""
+// if no part does. An approval must not list an issue with the priority critical or high. An answer
+// with the status PASS or COMPLETE must not list failed tests.
 func contradiction(said team.Answer) string {
 	tests := said.Body.Get("test_results")
 	switch said.Status {

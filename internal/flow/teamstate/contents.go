@@ -6,8 +6,8 @@ import (
 	"gaffer/team"
 )
 
-// Contents returns the content of all documents of the session. changes has the files and commits
-// of each group.
+// Contents returns the content of all documents that describe the session. changes has the changed
+// files and the commits of each group of tasks.
 func (s *Session) Contents(changes Changes) team.Contents {
 	d := team.Contents{PM: s.groups.pmState(), Groups: s.groups.statuses(), Orchestrator: s.orchestrator()}
 	d.PM.SessionID, d.PM.OriginalRequirements = s.start.Session, s.start.Requirements

@@ -2,7 +2,7 @@ package teamstate
 
 import "time"
 
-// ending says whether and how a session has ended.
+// ending says whether and how a team's session has ended.
 type ending struct {
 	history  *history
 	finished bool     // the session is complete
@@ -19,7 +19,7 @@ func (e *ending) stop(problem, hint string) {
 	e.history.note("stop_with_error", problem+". "+hint)
 }
 
-// ask ends the session with an error that is a question to the user.
+// ask ends the session with an error whose text is a question to the user.
 func (e *ending) ask(question string) {
 	e.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
 }

@@ -7,22 +7,23 @@ import (
 	"gaffer/team"
 )
 
-// escalation returns a counter of how often one role was started on the group, if the counter is
-// above its limit and the role helper has to help in this case. It returns false if there is no
-// such counter. Starts before the last help for the group do not count.
+// escalation returns the counter of a role whose agents were started too often on this group of
+// tasks, if the role helper is the one that has to help in this case. It returns false if there is
+// no such counter. Starts before the last help for the group do not count.
 func (g *group) escalation(helper team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.To == helper })
 }
 
-// tooOften returns the counter of how often this role was started on the group, if the counter is
-// above its limit. Otherwise it returns false. Starts before the last help for the group do not
-// count.
+// tooOften returns the counter of how often agents of this role were started on the group of tasks,
+// if the counter is above its limit. Otherwise it returns false. Starts before the last help for
+// the group do not count.
 func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
 	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
 }
 
-// stuck returns the first counter of starts that is above its limit and for which matches returns
-// true. It returns false if there is none. Starts before the last help for the group do not count.
+// stuck returns the first counter that is above its limit and for which the function matches
+// returns true. It returns false if there is none. Each counter says how often agents of one role
+// were started on the group of tasks. Starts before the last help for the group do not count.
 func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
@@ -35,8 +36,9 @@ func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool
 	return team.Escalation{}, false
 }
 
-// help records that the role helper has helped the group. It resets the counters of starts for
-// which this role is the helper.
+// help records that an agent of the role helper has helped the group of tasks. There is a counter
+// of agent starts for each role; if it exceeds its limit, a certain other role has to help. help
+// resets the counters for which this other role is helper.
 func (g *group) help(helper team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

@@ -30,8 +30,8 @@ func (t workTimes) add(role team.Role, d time.Duration) {
 	}
 }
 
-// rolesLeft returns the roles that still have to work on a group, provided that no role rejects the
-// work.
+// rolesLeft returns the roles whose agents still have to work on a group of tasks before it is
+// complete, provided that no role rejects the work.
 func rolesLeft(g *group) []team.Role {
 	switch g.status.Status {
 	case team.Complete:
@@ -44,9 +44,10 @@ func rolesLeft(g *group) []team.Role {
 	return []team.Role{team.Developer, team.QAExpert, team.TechLead}
 }
 
-// remaining returns an estimate of how many minutes the work on the groups still takes. It assumes
-// that as many open groups as there are developers are worked on at the same time. It returns nil
-// if there are no groups, or if no agent has ended yet.
+// remaining returns an estimate of how many minutes the work on the groups of tasks still takes. It
+// assumes that the given number of developers work at the same time, each on another group, as long
+// as there are enough incomplete groups. It returns nil if there are no groups, or if no agent has
+// ended yet.
 func (t workTimes) remaining(groups []*group, developers int) *float64 {
 	var all runningTime
 	for _, a := range t {

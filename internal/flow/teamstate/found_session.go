@@ -12,31 +12,31 @@ import (
 	"gaffer/team"
 )
 
-// Found is a session that another program has started, as its documents describe it. A [Session]
-// can continue it.
+// Found is a team session that another program, not gaffer, has started. It holds what the
+// session's documents say. A [Session] can continue it.
 type Found struct {
 	Mode      team.Mode             `json:"mode"`
 	Reasoning string                `json:"reasoning,omitempty"`
 	Tasks     []team.Task           `json:"tasks"`
 	Groups    []team.TaskGroup      `json:"groups"`
 	Phases    []team.ExecutionPhase `json:"phases"`
-	Status    []team.Group          `json:"status"` // one entry per group in Groups
+	Status    []team.Group          `json:"status"` // status of each group of tasks; one entry per group in Groups
 	Log       []team.LogEntry       `json:"log"`
-	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages as text, by group id
-	Bases     map[string]string     `json:"bases,omitempty"` // branches from which groups continue, by group id
+	Mail      map[string][]string   `json:"mail,omitempty"`  // unread messages between the agents, as text, by group id
+	Bases     map[string]string     `json:"bases,omitempty"` // branches that exist already and from which groups continue, by group id
 	Iteration int                   `json:"iteration"`
 	Spawns    int                   `json:"spawns"`
 	Began     time.Time             `json:"began"`
 }
 
-// FoundError reports that the session of another program cannot be continued.
+// FoundError reports that gaffer cannot continue a session that another program has started.
 type FoundError struct{ Problem string }
 
 func (e *FoundError) Error() string { return e.Problem }
 
-// ReadFound returns the session that the documents describe. It returns nil if nothing has happened
-// in the session yet. If gaffer cannot continue the session, for example because it is finished or
-// its documents contradict each other, ReadFound returns a [*FoundError].
+// ReadFound returns the session that the documents in s describe. It returns nil if nothing has
+// happened in the session yet. If gaffer cannot continue the session, for example because it is
+// finished or its documents contradict each other, ReadFound returns a [*FoundError].
 func ReadFound(s team.Snapshot) (*Found, error) {
 	pm, o := s.PM, s.Orchestrator
 	f := &Found{
@@ -96,8 +96,8 @@ func (f *Found) read(s team.Snapshot) error {
 	return p.checkAll()
 }
 
-// addGroups adds to f.Groups the groups that are missing there: the groups in known, and the groups
-// that a task names.
+// addGroups adds groups of tasks that are missing in f.Groups: the groups in the list known, and
+// the groups that the tasks in f.Tasks name.
 func (f *Found) addGroups(known team.Groups) {
 	add := func(id, name string) {
 		if id != "" && !slices.ContainsFunc(f.Groups, func(g team.TaskGroup) bool { return g.ID == id }) {
@@ -112,9 +112,9 @@ func (f *Found) addGroups(known team.Groups) {
 	}
 }
 
-// readStatuses sets the status of each group from group_status.json. If a group is missing or
-// pending there, readStatuses uses the status in pm_state.json. It returns an error if a status is
-// unknown, or if the two files contradict each other.
+// readStatuses sets the status of each group of tasks from group_status.json. If a group is missing
+// or pending in that file, readStatuses uses the status in pm_state.json. It returns an error if a
+// status is unknown, or if the two files contradict each other.
 func (f *Found) readStatuses(s team.Snapshot) error {
 	for _, list := range []struct {
 		name string
@@ -166,8 +166,8 @@ func (f *Found) readStatuses(s team.Snapshot) error {
 	return nil
 }
 
-// statusInPM returns the status of a group according to pm_state.json. It returns an error if the
-// status is unknown.
+// statusInPM returns the status of a group of tasks according to pm_state.json. It returns an error
+// if the status is unknown.
 func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	switch word := strings.ToLower(string(g.Status)); {
 	case slices.Contains(pm.CompletedGroups, g.ID) || word == "complete" || word == "completed":
@@ -180,9 +180,10 @@ func statusInPM(g team.TaskGroup, pm team.PMState) (team.WorkStatus, error) {
 	return "", fmt.Errorf("group %s is %q, a status that gaffer does not know", g.ID, clip(string(g.Status), 60))
 }
 
-// assignTasks completes the plan that was read from the documents. It sets missing ids and groups
-// of tasks, fills empty task lists of groups, and adds tasks that only a group names. In the
-// documents, a group may list tasks by id or by description.
+// assignTasks completes the plan that was read from the documents. It gives an id to each task that
+// has none. If a task names no group, it sets the group that lists the task, or the only group of
+// the plan. It fills empty task lists of groups, and creates tasks that occur only in the list of a
+// group. In the documents, such a list may name a task by its id or by its description.
 func (f *Found) assignTasks() {
 	for i := range f.Tasks {
 		if f.Tasks[i].ID == "" {
@@ -211,15 +212,16 @@ func (f *Found) assignTasks() {
 				g.Tasks = append(g.Tasks, t.ID)
 			}
 		}
-		if len(g.Tasks) == 0 && g.Name != "" { // no task is known: make one from the name of the group
+		if len(g.Tasks) == 0 && g.Name != "" { // the documents name no task of the group: create one from the group's name
 			g.Tasks = team.List[string]{g.ID}
 			f.Tasks = append(f.Tasks, team.Task{ID: g.ID, Description: g.Name, GroupID: g.ID, Status: f.Status[i].Status.Work()})
 		}
 	}
 }
 
-// plan returns the plan of the session. Groups without a phase are put into an additional phase,
-// which is open, so agents can work on these groups at any time.
+// plan returns the plan of the session. A plan divides the groups of tasks into phases. Agents may
+// work only on the groups of open phases. Groups without a phase are put into an additional phase,
+// which is open.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -302,8 +304,8 @@ func (s *Session) restore(f *Found) {
 	s.history.note("take_over", "gaffer continues a session that another program began")
 }
 
-// untouched reports whether a group comes from another program's session and gaffer has not started
-// an agent for it.
+// untouched reports whether a group of tasks comes from another program's session and gaffer has
+// not started an agent for it.
 func (g *group) untouched() bool { return g != nil && g.found != nil && g.starts == 0 }
 
 // withFound returns c together with the files and commits that another program's documents list for
@@ -318,7 +320,8 @@ func (g *group) withFound(c Change) Change {
 	}
 }
 
-// unreadTexts returns the unread messages as text, by group id.
+// unreadTexts converts unread messages to text. The result has the texts by the id of the group of
+// tasks that the message is about.
 func unreadTexts(messages []team.Message) map[string][]string {
 	mail := map[string][]string{}
 	for _, m := range messages {

@@ -10,27 +10,29 @@ import (
 	"gaffer/team"
 )
 
-// group is the state of a group in a session. Once the group exists, only [team.Advance] changes
-// status.Status.
+// group is the state of a group of tasks in a team's session. After a group was created, only the
+// function [team.Advance] determines how its field status.Status changes.
 type group struct {
 	id     string
 	status team.Group
 
-	found *team.Group // state in another program's documents; nil if gaffer planned the group
+	found *team.Group // the group's state in the documents of another program that started the session; nil if gaffer planned the group
 
-	redo *redo // step to repeat; nil if there is none
-	// unblocked is the tech lead's answer UNBLOCKED, which is applied when a developer is free. It
-	// is nil if there is no such answer.
+	redo *redo // step to repeat for the group; nil if there is none
+	// unblocked is the tech lead's answer UNBLOCKED, which says how a blocked developer can
+	// continue. It is stored here until a developer is free, and then applied to the group's
+	// status. It is nil if there is no such answer.
 	unblocked *team.Answer
-	// approved is the tech lead's answer that approves the work. It is applied when the branch is
-	// merged. It is nil if there is no such answer.
+	// approved is the tech lead's answer that approves the work on the group. It is stored here
+	// until the group's branch is merged, and then applied to the group's status. It is nil if
+	// there is no such answer.
 	approved *team.Answer
 
-	helped team.Iterations // values of status.Iterations when a role last helped the group
-	// starts is the number of agents that were started for the group. When it reaches allowed, the
-	// user must act.
+	helped team.Iterations // counters of agent starts (status.Iterations) when the group last got help
+	// starts is the number of agents that were started for the group. If it has reached the limit
+	// allowed and the group needs another agent, the session stops and the user must act.
 	starts, allowed int
-	since           int    // value of history.events when the group began to wait
+	since           int    // number of events so far (history.events) when the group began to wait for its next step
 	why             string // why the group has its current state; logged with the next step
 
 	work     string   // last message of the developer
@@ -39,11 +41,11 @@ type group struct {
 	advice   []string
 	issues   []Issue // issues of the last review that requested changes
 	numbered int     // number of issue ids that gaffer has assigned
-	unmerged string  // why the last merge failed; empty if it did not
-	unusable string  // last answer of an agent that could not be used
+	unmerged string  // why the last merge of the group's branch failed; empty if it did not
+	unusable string  // last agent answer that was not valid
 
-	returned  bool // a review has requested changes
-	escalated bool // a stronger model does the work from now on
+	returned  bool // at least one review of the group's work has requested changes
+	escalated bool // a stronger language model does the work from now on
 	helpless  int  // consecutive times that the tech lead was asked for help and gave none
 }
 
@@ -54,9 +56,10 @@ func newGroup(id string, allowed int) *group {
 	}
 }
 
-// move applies an answer of this role to the group's status, by the rules of the team protocol. For
-// the start of an agent, the answer has the status [team.WordStarted]. If the rules do not allow
-// the change, move returns an error and changes nothing.
+// move changes the group's status by the rules of the team protocol, after an agent of this role
+// has given this answer. The start of an agent is treated like an answer with the status
+// [team.WordStarted]. If the rules do not allow the change, move returns an error and changes
+// nothing.
 func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	next, err := team.Advance(g.status, role, answer, at)
 	if err == nil {
@@ -65,8 +68,8 @@ func (g *group) move(role team.Role, answer team.Answer, at time.Time) error {
 	return err
 }
 
-// begin changes the group's status when an agent is started. If the step is repeated, begin does
-// not increment the counters in status.Iterations again.
+// begin changes the group's status when an agent is started. If the agent repeats an earlier step,
+// begin does not increment the counters of starts in status.Iterations again.
 func (g *group) begin(step Step, at time.Time) (err error) {
 	switch {
 	case g.redo != nil:
@@ -105,8 +108,8 @@ func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
 
-// identify gives each issue of a review a new id if its id is missing or an earlier issue in the
-// list has the same id. It changes found and returns it.
+// identify gives an issue of a review a new id if the issue has no id, or if an earlier issue in
+// the list found has the same id. It changes the list in place and also returns it.
 func (g *group) identify(found []team.Issue) []team.Issue {
 	for at := range found {
 		i := &found[at]

@@ -8,7 +8,7 @@ import (
 	"gaffer/team"
 )
 
-// groupSet holds the plan and the state of the groups in it.
+// groupSet holds the project manager's plan and the state of each group of tasks in the plan.
 type groupSet struct {
 	start *Start
 	plan  plan     // empty until the project manager has made a plan
@@ -25,8 +25,8 @@ func (s *groupSet) find(id string) *group {
 	return nil
 }
 
-// adopt replaces the plan by p. Groups of the earlier plan keep their state, and groups that are
-// new get the status pending.
+// adopt replaces the plan by p. Groups of tasks that were in the earlier plan keep their state, and
+// new groups get the status pending.
 func (s *groupSet) adopt(p plan, at time.Time) {
 	s.plan = p
 	for _, planned := range p.groups {
@@ -40,7 +40,8 @@ func (s *groupSet) adopt(p plan, at time.Time) {
 	}
 }
 
-// developers returns how many developers may work at the same time. In simple mode, only one may.
+// developers returns how many developers may work at the same time. If the plan has the mode
+// [team.Simple], only one may.
 func (s *groupSet) developers() int {
 	if s.plan.mode == team.Simple {
 		return 1
@@ -48,8 +49,8 @@ func (s *groupSet) developers() int {
 	return s.start.Developers
 }
 
-// openComplete reports whether all groups in open phases are complete. Agents may work only on
-// groups in open phases.
+// openComplete reports whether all groups of tasks in the open phases of the plan are complete.
+// Agents may work only on groups in open phases.
 func (s *groupSet) openComplete() bool {
 	for _, g := range s.list {
 		if s.plan.open(g.id) && !g.complete() {
@@ -59,7 +60,8 @@ func (s *groupSet) openComplete() bool {
 	return true
 }
 
-// dependenciesComplete reports whether all groups that this group depends on are complete.
+// dependenciesComplete reports whether all groups that the group with this id depends on are
+// complete.
 func (s *groupSet) dependenciesComplete(id string) bool {
 	for _, other := range s.plan.group(id).DependsOn {
 		if !s.find(other).complete() {
@@ -69,8 +71,8 @@ func (s *groupSet) dependenciesComplete(id string) bool {
 	return true
 }
 
-// statuses returns the content of group_status.json, except for the files and commits of the
-// groups. [Session.Contents] adds them.
+// statuses returns the content of the document group_status.json. The changed files and the commits
+// of the groups are missing; [Session.Contents] adds them.
 func (s *groupSet) statuses() team.Groups {
 	var all team.Groups
 	for _, g := range s.list {
@@ -79,7 +81,8 @@ func (s *groupSet) statuses() team.Groups {
 	return all
 }
 
-// pmState returns the part of pm_state.json that follows from the plan and the state of its groups.
+// pmState returns those fields of the document pm_state.json that follow from the plan and from the
+// state of the groups of tasks in it.
 func (s *groupSet) pmState() team.PMState {
 	pm := team.PMState{
 		Mode: s.plan.mode, ModeReasoning: s.plan.reasoning,

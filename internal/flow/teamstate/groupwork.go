@@ -8,7 +8,7 @@ import (
 	"gaffer/team"
 )
 
-// groupWork applies agents' answers and the results of merges to a group.
+// groupWork applies agents' answers and the results of merges to the state of a group of tasks.
 type groupWork struct {
 	start   *Start
 	groups  *groupSet
@@ -17,8 +17,9 @@ type groupWork struct {
 	ending  *ending
 }
 
-// answered applies the answer of an agent that has ended to the agent's group. If the answer cannot
-// be used, the step is repeated once. A second unusable answer counts as the answer ERROR.
+// answered applies the answer of an agent that has ended to the group of tasks on which the agent
+// worked. If the answer cannot be used, the step is repeated once. A second unusable answer is
+// treated like an answer with the status ERROR.
 func (w groupWork) answered(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -43,8 +44,8 @@ func (w groupWork) answered(step Step, e Ending) error {
 }
 
 // crashed handles the failure of an agent. If only the user can fix the failure, the session stops,
-// and the step is repeated when the session is resumed. Other failures are treated like the answer
-// ERROR, so that the tech lead can help.
+// and the step is repeated when the session is resumed. Any other failure is treated like an answer
+// with the status ERROR, so that the tech lead can help.
 func (w groupWork) crashed(g *group, step Step, e Ending) error {
 	text := describeFailure(step, e)
 	if hint := userAction(e.Class); hint != "" {
@@ -56,7 +57,7 @@ func (w groupWork) crashed(g *group, step Step, e Ending) error {
 	return w.apply(g, step, team.Answer{Status: team.WordError, Summary: []string{text}}, e.At)
 }
 
-// apply applies an agent's answer to a group.
+// apply applies an agent's answer to a group of tasks.
 func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
 	switch said.Status {
@@ -93,8 +94,8 @@ func (w groupWork) apply(g *group, step Step, said team.Answer, at time.Time) er
 	return nil
 }
 
-// escalate records that a stronger model does the group's work from now on. An agent of the role by
-// has asked for that.
+// escalate records that a stronger language model does the group's work from now on. The parameter
+// by is the role of the agent that has asked for that.
 func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 	if !g.escalated {
 		g.escalated = true
@@ -103,8 +104,8 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 }
 
 // noReply is a text for the prompt of an agent that has asked the user a question. It tells the
-// agent that the user has resumed the session without an answer. The user cannot give an answer
-// when resuming.
+// agent that the user has resumed the session without an answer. This is always so, because the
+// command that resumes a session accepts no answer.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
 // maxHelpless is a limit: if the tech lead fails to help a group this many times in a row, the
@@ -160,16 +161,18 @@ func (w groupWork) reviewed(g *group, said team.Answer, at time.Time) {
 	w.mailbox.sendReview(g, team.DecisionChangesRequested, said, found, at)
 }
 
-// approve stores the tech lead's approval. The approval takes effect when the branch is merged.
+// approve stores the tech lead's approval. The approval takes effect when the group's branch is
+// merged.
 func (w groupWork) approve(g *group, said team.Answer, at time.Time) {
 	g.approved, g.issues = &said, nil
 	g.storeQuality(said.Body, !g.returned)
 	w.mailbox.sendReview(g, team.DecisionApproved, said, g.identify(readIssues(said.Body.Get("issues"))), at)
 }
 
-// unblock passes the tech lead's advice to the group, and applies the answer to the group's status.
-// If a developer was blocked, the answer is only stored, and applied when a developer is free. So a
-// group that waits is never shown as in progress.
+// unblock handles the tech lead's answer UNBLOCKED. It passes the tech lead's advice to the agents
+// that work on the group next, and applies the answer to the group's status. If the blocked agent
+// was a developer, unblock only stores the answer, which is applied when a developer is free.
+// Otherwise the group would be shown as in progress while it still waits for a developer.
 func (w groupWork) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
 	said.Summary = []string{fullMessage(said)}

@@ -7,7 +7,7 @@ import (
 	"gaffer/team"
 )
 
-// history holds the counters of a session and its log of decisions.
+// history holds the counters of a team's session, and a log of the decisions in the session.
 type history struct {
 	began, updated time.Time
 	events         int // number of events applied so far

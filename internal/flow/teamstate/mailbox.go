@@ -75,8 +75,8 @@ func (b *mailbox) sendReview(g *group, d team.Decision, said team.Answer, found 
 	}, at)
 }
 
-// markRead marks all messages to the role receiver about a group as read. The caller uses it when
-// an agent of that role starts to work on the group.
+// markRead marks all messages to the role receiver about a group of tasks as read. It is called
+// when an agent of that role starts to work on the group.
 func (b *mailbox) markRead(group string, receiver team.Role) {
 	for i, m := range b.messages {
 		if m.GroupID == group && m.To == receiver {
@@ -85,9 +85,9 @@ func (b *mailbox) markRead(group string, receiver team.Role) {
 	}
 }
 
-// handled marks the messages to the role receiver about a group as handled. word is the status word
-// of the receiver's answer. If the word says that the work is not done, such as BLOCKED, handled
-// does nothing.
+// handled marks the messages to the role receiver about a group of tasks as handled. word is the
+// status word of the receiver's answer. If the word says that the work is not done, such as
+// BLOCKED, handled does nothing.
 func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	switch word {
 	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
@@ -100,9 +100,9 @@ func (b *mailbox) handled(g *group, receiver team.Role, word team.Word) {
 	}
 }
 
-// messagesTo returns the messages about a group that an agent of the role receiver gets when it
-// starts: those that are not handled yet. c has the group's changed files and commits, which
-// handoffs and test reports list.
+// messagesTo returns the messages about a group of tasks that an agent of the role receiver gets
+// when it starts: those that no agent of this role has handled yet. c has the group's changed files
+// and commits, which messagesTo adds to the messages that list them.
 func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.Message {
 	var list []team.Message
 	for _, m := range b.messages {
@@ -113,8 +113,8 @@ func (b *mailbox) messagesTo(receiver team.Role, group string, c Change) []team.
 	return list
 }
 
-// with returns a copy of m. If m is a handoff, the copy lists the files and commits in c. If m is a
-// test report, the copy lists the files in c.
+// with returns a copy of m. If m is a developer's handoff to QA, the copy also lists the files and
+// commits in c. If m is QA's test report, the copy also lists the files in c.
 func (m message) with(c Change) team.Message {
 	out := m.Message
 	switch body := m.Body.(type) {

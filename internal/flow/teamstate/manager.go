@@ -23,16 +23,16 @@ type manager struct {
 	redo     *redo
 	refusals int    // how often in a row the project manager's answer COMPLETE was refused
 	missing  string // why the last answer COMPLETE was refused; empty if it was not
-	accepted bool   // COMPLETE was accepted; the merge into the user's branch is not done yet
-	asked    string // the project manager's question to the user, until its next decision
-	unusable string // last answer of the project manager that could not be used
+	accepted bool   // the answer COMPLETE was accepted; the merge into the user's branch is not done yet
+	asked    string // last question of the project manager to the user; empty after the next decision
+	unusable string // last answer of the project manager that was not valid
 
 	proposed *plan    // a plan that drops requirements and needs the user's consent; nil if there is none
 	dropped  []string // requirements that the proposed plan drops, with reasons
 }
 
-// maxRefusals is how many times in a row the project manager's answer COMPLETE is refused. At the
-// last refusal the session stops, and the user must act.
+// maxRefusals is a limit: if the project manager's answer COMPLETE is refused this many times in a
+// row, the session stops and the user must act.
 const maxRefusals = 3
 
 // answered handles the end of a step of the project manager. If its agent failed, the session stops
@@ -67,8 +67,8 @@ func (m *manager) answered(step Step, e Ending) {
 	)
 }
 
-// decide applies the project manager's decision. If the answer cannot be used, it changes nothing
-// and returns an error.
+// decide applies the project manager's decision. If the answer cannot be used, decide changes
+// nothing and returns an error.
 func (m *manager) decide(step Step, said team.Answer, at time.Time) error {
 	if said.Status == team.WordNeedsClarification {
 		m.asked = fullMessage(said)
@@ -109,7 +109,8 @@ func (m *manager) planned(said team.Answer, at time.Time) error {
 	return nil
 }
 
-// begin makes p the plan of the session and opens its first phase.
+// begin makes p the plan of the session and opens the plan's first phase, so that agents may work
+// on the groups of tasks in it.
 func (m *manager) begin(p plan, at time.Time) {
 	m.groups.adopt(p, at)
 	m.history.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
@@ -128,7 +129,8 @@ func (m *manager) resume(at time.Time) {
 	m.proposed = nil
 }
 
-// helped applies the project manager's answer about a stuck group: a split of the group, or advice.
+// helped applies the project manager's answer about a group of tasks for which agents were started
+// too often. The answer either splits the group or gives advice.
 func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 	decision, reason := "help_group_"+g.id, said.Text()
 	if said.Status == team.WordPlanned {
@@ -151,10 +153,10 @@ func (m *manager) helped(g *group, said team.Answer, at time.Time) error {
 }
 
 // completed handles the project manager's answer COMPLETE. If all work is done, the session ends.
-// If the user wants the result in a branch, it is merged into that branch first. If work is
-// missing, completed stores what is missing and refuses the answer. After maxRefusals refusals in a
-// row, it stops the session. It returns an error if the answer leaves out a requirement without the
-// user's consent.
+// If the user has named a branch for the result, the session's branch is merged into it first. If
+// work is missing, completed stores what is missing and refuses the answer. After maxRefusals
+// refusals in a row, it stops the session. It returns an error if the answer leaves out a
+// requirement without the user's consent.
 func (m *manager) completed(said team.Answer) error {
 	for _, v := range said.Body.Get("out_of_scope").Items() {
 		requirement := oneLine(v.Get("requirement").Text())
@@ -184,8 +186,9 @@ func (m *manager) completed(said team.Answer) error {
 	return nil
 }
 
-// continued handles the project manager's answer CONTINUE. It adds the new groups in the answer, if
-// there are any, and opens the next phase. It returns an error if no closed phase is left.
+// continued handles the project manager's answer CONTINUE. It adds the new groups of tasks in the
+// answer, if there are any, to the plan. Then it opens the plan's next phase, so that agents may
+// work on the groups in it. It returns an error if no closed phase is left.
 func (m *manager) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := m.groups.plan.extend(said.Body)

@@ -10,9 +10,10 @@ import (
 )
 
 // merged handles the end of the merge of a group's branch, which the tech lead has approved. If the
-// merge succeeded, the group becomes complete. If there were conflicts or failed tests, the group
-// goes back to a developer, but the approval is still listed among the tech lead's decisions. If
-// the merge step failed or its result cannot be read, the session stops with an error.
+// merge succeeded, the group becomes complete. If there were conflicts or failed tests, a developer
+// has to work on the group again. The approval is still listed among the tech lead's decisions in
+// this case. If the merge step failed or its result cannot be read, the session stops with an
+// error.
 func (w groupWork) merged(step Step, e Ending) error {
 	g := w.groups.find(step.Group)
 	g.since = w.history.events
@@ -35,7 +36,7 @@ func (w groupWork) merged(step Step, e Ending) error {
 }
 
 // delivered handles the end of the merge of the session's branch into the user's branch. If the
-// merge succeeded, the session is finished. Otherwise it stops with an error.
+// merge succeeded, the session is finished. Otherwise the session stops with an error.
 func (w groupWork) delivered(step Step, e Ending) {
 	m, problem := readMerged(step, e)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// schedule holds the running steps and decides which steps to start next.
+// schedule holds the running steps of a team's session, and decides which steps to start next.
 type schedule struct {
 	start   *Start
 	groups  *groupSet
@@ -71,8 +71,8 @@ func (s *schedule) next() []Step {
 	return next
 }
 
-// check returns an error if a step cannot start now. If the session has stopped with an error since
-// next returned the step, check still allows the step.
+// check returns an error if a step cannot start now. The session may have stopped with an error
+// after the method next returned the step. This alone is no reason for check to return an error.
 func (s *schedule) check(step Step) error {
 	for _, due := range s.due() {
 		if due.ID == step.ID && due.Role == step.Role && due.Group == step.Group && due.Purpose == step.Purpose {
@@ -106,8 +106,9 @@ func (s *schedule) whyWait(step Step, busy []running) string {
 }
 
 // due returns the steps that are needed next, the most urgent first. It includes steps that must
-// wait for running steps. It leaves out steps of groups that have reached the maximum number of
-// started agents.
+// wait for running steps. If a group of tasks has reached its maximum number of started agents, due
+// leaves out a step that would start another agent for the group. Merges and the project manager's
+// steps do not count towards this maximum.
 func (s *schedule) due() []Step {
 	if s.ending.finished {
 		return nil
@@ -145,8 +146,8 @@ func (s *schedule) due() []Step {
 // group.
 func limited(step Step) bool { return step.Role != "" && step.Role != team.PM }
 
-// exhausted returns a group that needs another agent but has reached the maximum number of started
-// agents. It returns nil if there is no such group.
+// exhausted returns a group of tasks that needs another agent but has reached the maximum number of
+// started agents. It returns nil if there is no such group.
 func (s *schedule) exhausted() *group {
 	for _, g := range s.waiting() {
 		if step, ok := s.groupStep(g); ok && limited(step) && g.starts >= g.allowed {
@@ -156,7 +157,8 @@ func (s *schedule) exhausted() *group {
 	return nil
 }
 
-// waiting returns the groups without a running step. The group that has waited longest comes first.
+// waiting returns the groups of tasks without a running step. The group that has waited longest
+// comes first.
 func (s *schedule) waiting() []*group {
 	groups := slices.DeleteFunc(slices.Clone(s.groups.list), func(g *group) bool { return s.busy(g.id) })
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.since, b.since) })
@@ -164,8 +166,8 @@ func (s *schedule) waiting() []*group {
 }
 
 // managerStep returns the step that the project manager has to do next, and false if there is none.
-// A step that helps a stuck group comes from groupStep. managerStep returns such a step only to
-// repeat it.
+// It returns a step that helps a single group of tasks only if this step must be repeated; the
+// method groupStep creates it the first time.
 func (s *schedule) managerStep() (Step, bool) {
 	switch m := s.manager; {
 	case m.redo != nil:
@@ -182,8 +184,9 @@ func (s *schedule) managerStep() (Step, bool) {
 	return s.step(Check, "", "every group of the open phases is complete"), true
 }
 
-// groupStep returns the next step for a group that has no running step. It returns false if there
-// is no such step, or if the step must wait, for example for a group that this group depends on.
+// groupStep returns the next step for a group of tasks that has no running step. It returns false
+// if there is no such step, or if the step must wait, for example for a group that this group
+// depends on.
 func (s *schedule) groupStep(g *group) (Step, bool) {
 	if g.redo != nil {
 		step := s.step(g.redo.purpose, g.id, g.why)
@@ -225,8 +228,9 @@ func (s *schedule) groupStep(g *group) (Step, bool) {
 	return Step{}, false
 }
 
-// developerStep returns the step in which a developer works on a group. It returns false if the
-// step cannot start yet: open is false, or a group that this group depends on is not complete. If
+// developerStep returns the step in which a developer works on a group of tasks. The parameter open
+// says whether the group's phase is open. developerStep returns false if the step cannot start yet,
+// because open is false or because a group that this group depends on is not complete. If
 // developers or the tech lead were started too often for the group, developerStep returns a step
 // for the project manager instead.
 func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
@@ -236,8 +240,8 @@ func (s *schedule) developerStep(g *group, open bool) (Step, bool) {
 	return s.step(Work, g.id, g.why), open && s.groups.dependenciesComplete(g.id)
 }
 
-// step returns a new step for a purpose. Its id is the prefix from idPrefix with the next number
-// for that prefix. step does not count the step as started.
+// step returns a new step for a purpose. The step's id is the prefix that idPrefix returns,
+// followed by the next number for this prefix. The number is used up only when the step is started.
 func (s *schedule) step(p Purpose, group, reason string) Step {
 	step := Step{Role: duties[p].role, Group: group, Purpose: p, Reason: reason}
 	step.ID = fmt.Sprintf("%s-%d", idPrefix(step), s.numbers[idPrefix(step)]+1)

@@ -9,19 +9,19 @@ import (
 	"gaffer/team"
 )
 
-// plan is the project manager's plan. While a session uses a plan, only openNext changes it in
-// place. All other changes replace the plan by a changed copy.
+// plan is the project manager's plan. While a session uses a plan, only the method openNext changes
+// it in place. All other changes replace the plan by a changed copy.
 type plan struct {
 	mode      team.Mode
 	reasoning string
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // set of ids of groups that another program has completed; check skips them
+	settled   map[string]bool // set of ids of groups that another program has completed; the method check skips these groups
 }
 
-// phase is a set of groups. Agents may work on these groups once the phase is open. An open phase
-// is never closed again.
+// phase is a set of groups of tasks. Agents may work on these groups once the phase is open. An
+// open phase is never closed again.
 type phase struct {
 	groups []string
 	opened bool
@@ -33,7 +33,7 @@ type phase struct {
 const (
 	maxGroups = 64     // maximum number of groups in a plan
 	maxTasks  = 1000   // maximum number of tasks in a plan
-	mainGroup = "main" // id of the only group in a simple plan
+	mainGroup = "main" // id of the only group of tasks in a plan with the mode [team.Simple]
 )
 
 // group returns the planned group with this id, or an empty group if there is none.
@@ -62,7 +62,7 @@ func (p plan) phaseOf(group string) int {
 	return slices.IndexFunc(p.phases, func(ph phase) bool { return slices.Contains(ph.groups, group) })
 }
 
-// open reports whether the phase of a group is open.
+// open reports whether the phase of a group of tasks is open, so that agents may work on the group.
 func (p plan) open(group string) bool {
 	i := p.phaseOf(group)
 	return i >= 0 && p.phases[i].opened
@@ -72,16 +72,16 @@ func (p plan) phaseLeft() bool {
 	return slices.ContainsFunc(p.phases, func(ph phase) bool { return !ph.opened })
 }
 
-// openNext opens the first closed phase, and returns its number and groups. The caller must make
-// sure that there is a closed phase.
+// openNext opens the plan's first closed phase, and returns its number and its groups of tasks. The
+// caller must make sure that there is a closed phase.
 func (p *plan) openNext() (number int, groups []string) {
 	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
 	p.phases[i].opened = true
 	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
-// check returns an error if the plan is too large, if checkGroup finds a problem, or if groups
-// depend on each other in a cycle.
+// check returns an error if the plan is too large, if the method checkGroup finds a problem, or if
+// groups of tasks depend on each other in a cycle.
 func (p plan) check() error {
 	switch {
 	case len(p.groups) > maxGroups:
@@ -100,9 +100,9 @@ func (p plan) check() error {
 	return nil
 }
 
-// checkGroup returns an error if a group has no tasks, has no phase, or depends on a group that
-// cannot be complete before it, such as a group in a later phase. It does not check groups that
-// another program has completed.
+// checkGroup returns an error if a group of tasks is empty, has no phase, or depends on a group
+// that cannot be complete before it, such as a group in a later phase. It does not check groups
+// that another program has completed.
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
@@ -124,8 +124,8 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 	return nil
 }
 
-// cycle returns the ids of groups that can never start, because they are in a cycle of dependencies
-// or depend on a group in a cycle.
+// cycle returns the ids of the groups of tasks that can never start, because they are in a cycle of
+// dependencies or depend on a group in a cycle.
 func (p plan) cycle() []string {
 	var stuck, done []string
 	var open []team.TaskGroup
@@ -143,9 +143,10 @@ func (p plan) cycle() []string {
 	return stuck
 }
 
-// layers sorts groups into layers. The groups in a layer depend only on groups in earlier layers or
-// in done. cyclic holds the groups that fit in no layer: those that depend, directly or indirectly,
-// on a cycle or on an unknown group.
+// layers sorts groups of tasks into layers by their dependencies. A group in a layer depends only
+// on groups in earlier layers and on groups whose ids are in done. The result cyclic holds the
+// groups that fit in no layer, because they depend, directly or indirectly, on a cycle or on an
+// unknown group.
 func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic []team.TaskGroup) {
 	placed := map[string]bool{}
 	for _, id := range done {
@@ -173,9 +174,9 @@ func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic [
 	return sorted, nil
 }
 
-// phasesOf creates closed phases with at most [team.MaxDevelopers] groups each, in the order of the
-// layers that the function layers returns. Groups that fit in no layer come last; the method check
-// rejects them later.
+// phasesOf distributes groups of tasks to new phases, in the order of the layers that the function
+// layers returns. A phase holds at most [team.MaxDevelopers] groups, all of one layer, and is still
+// closed. Groups that fit in no layer come last; the method plan.check rejects them later.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

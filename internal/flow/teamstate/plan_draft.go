@@ -14,8 +14,8 @@ import (
 	"gaffer/team"
 )
 
-// draft is the plan in an agent's answer. It is not fully checked yet: plan.with finds further
-// problems, such as cycles.
+// draft is the plan in an agent's answer. It is not fully checked yet: the method plan.with finds
+// further problems, such as groups that depend on each other in a cycle.
 type draft struct {
 	tasks  []draftTask
 	groups []team.TaskGroup
@@ -26,13 +26,13 @@ type draftTask struct {
 	requirements []string
 }
 
-// maxID is the maximum length of an id, in bytes. It leaves room for the prefixes and suffixes in
-// names of branches, folders and steps.
+// maxID is the maximum length of the id of a task or a group, in bytes. It leaves room for the
+// prefixes and suffixes in names of branches, folders and steps.
 const maxID = 64
 
-// checkID returns an error if id is too long, cannot be part of a branch name and of a file name,
-// or looks like the id of a step of the project manager. kind says what has the id, such as
-// "group"; it is used in the error.
+// checkID returns an error if id is too long, cannot be used in the names of branches and files, or
+// looks like the id of a step of the project manager. kind is used in the error's text. It says
+// what has the id, such as "group".
 func checkID(kind, id string) error {
 	if err := statefile.CheckName(kind, id); err != nil {
 		return err
@@ -51,8 +51,8 @@ func checkID(kind, id string) error {
 	return nil
 }
 
-// readDraft reads the tasks and groups of a plan. The list of tasks in a group may contain task ids
-// or whole tasks.
+// readDraft reads the tasks and groups of a plan from an agent's answer. In the answer, a group may
+// list its tasks by id, or contain the whole tasks.
 func readDraft(body jsontree.Value) (draft, error) {
 	var d draft
 	if body.Kind() != jsontree.Object {
@@ -71,9 +71,9 @@ func readDraft(body jsontree.Value) (draft, error) {
 	return d, d.connect()
 }
 
-// parts yields the items of a list with their ids. If the agent wrote an object instead of a list,
-// parts yields the members of the object. The id of a member is its field "id" or, if it has none,
-// its key.
+// parts yields the items of a list in an agent's answer, each with its id. If the agent wrote a
+// JSON object instead of a list, parts yields the members of the object. The id of a member is its
+// field "id" or, if it has none, its key.
 func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
 	return func(yield func(string, jsontree.Value) bool) {
 		for _, item := range v.Items() {

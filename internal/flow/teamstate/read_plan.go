@@ -48,8 +48,9 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	return p, dropped, err
 }
 
-// simplify gives the only group of a simple plan the id mainGroup, and removes its dependencies. It
-// returns an error if the plan does not have exactly one group.
+// simplify prepares a plan with the mode [team.Simple], which must have exactly one group of tasks.
+// It gives this group the id mainGroup, and removes the group's dependencies. It returns an error
+// if the plan does not have exactly one group.
 func (d *draft) simplify() error {
 	if len(d.groups) != 1 {
 		return fmt.Errorf("simple mode has one group, this has %d", len(d.groups))
@@ -61,8 +62,8 @@ func (d *draft) simplify() error {
 	return nil
 }
 
-// readPhases reads the phases of a plan. If v lists no phases or the mode is simple, readPhases
-// creates the phases from the dependencies of the groups.
+// readPhases reads the phases of a plan. If v lists no phases or the mode is [team.Simple],
+// readPhases creates the phases from the dependencies between the groups of tasks.
 func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]phase, error) {
 	var given []team.ExecutionPhase
 	for _, item := range v.Items() {
@@ -91,9 +92,9 @@ func readPhases(v jsontree.Value, mode team.Mode, groups []team.TaskGroup) ([]ph
 	return phases, nil
 }
 
-// with returns the plan with the groups and tasks of the draft added. A group of the draft replaces
-// a group with the same id. movable holds the ids of existing tasks that the draft may move to
-// other groups.
+// with returns a copy of the plan p to which the groups and tasks of the draft d are added. A group
+// of the draft replaces a group of p with the same id. movable holds the ids of tasks of p that the
+// draft may move to other groups.
 func (p plan) with(d draft, movable []string) (plan, error) {
 	p.tasks, p.groups = slices.Clone(p.tasks), slices.Clone(p.groups)
 	for _, t := range d.tasks {
@@ -132,8 +133,8 @@ func (p plan) task(id string) int {
 	return slices.IndexFunc(p.tasks, func(t team.Task) bool { return t.ID == id })
 }
 
-// checkAll returns an error if a task is in several groups, or if check finds a problem. It ignores
-// groups that another program has completed.
+// checkAll returns an error if a task is in several groups, or if the method check finds a problem.
+// It ignores groups that another program has completed.
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
@@ -150,9 +151,9 @@ func (p plan) checkAll() error {
 	return p.check()
 }
 
-// split returns a plan in which a stuck group is split. The group keeps its id, but some of its
-// tasks move to new groups in the same phase. Groups that depend on the stuck group also depend on
-// the new groups.
+// split returns a plan in which the group of tasks with the id stuck is split as body describes.
+// The group keeps its id, but some of its tasks move to new groups in the same phase. Groups that
+// depend on the split group also depend on the new groups.
 func (p plan) split(stuck string, body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -203,8 +204,9 @@ func (d draft) parts(p plan, stuck team.TaskGroup) (added []string, err error) {
 	return added, nil
 }
 
-// extend returns a plan that also has the groups in body. These groups are in additional phases,
-// which are closed at first. extend returns an error if the plan already has one of the groups.
+// extend returns a copy of the plan that also has the groups of tasks in body. These groups are in
+// additional phases, which are still closed. extend returns an error if the plan already has one of
+// the groups.
 func (p plan) extend(body jsontree.Value) (plan, error) {
 	d, err := readDraft(body)
 	if err != nil {
@@ -226,7 +228,7 @@ func (p plan) extend(body jsontree.Value) (plan, error) {
 
 // checkRequirements returns an error if a requirement is neither covered by a task nor dropped with
 // a reason. It returns the dropped requirements with their reasons. If there is only one
-// requirement, tasks need not name it.
+// requirement, tasks need not say that they cover it.
 func checkRequirements(items []Item, tasks []draftTask, outOfScope jsontree.Value) (dropped []string, err error) {
 	named := map[string]bool{}
 	for _, t := range tasks {

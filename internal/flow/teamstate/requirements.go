@@ -11,9 +11,10 @@ import (
 // text.
 var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
 
-// Items splits the text requirements into single requirements: the items of its outermost list.
-// A line belongs to the item before it if the line is indented more than the item, or if no blank
-// line is between them. If the list has fewer than two items, the whole text is one requirement.
+// Items splits the user's requirements, which are one text, into single requirements: the items of
+// the outermost list in the text. A line belongs to the item before it if the line is indented more
+// than the item, or if no blank line is between them. If the list has fewer than two items, the
+// whole text is one requirement.
 func Items(requirements string) []Item {
 	texts := listed(requirements)
 	if len(texts) < 2 {

@@ -8,9 +8,9 @@ import (
 	"gaffer/team"
 )
 
-// Session is the state of a team, computed from events. Only [Session.Begin], [Session.End],
-// [Session.Resume] and [Session.Cancel] change it. Each part of a Session has its own state and
-// rules; Session passes the events to the parts.
+// Session is the state of a team of agents, computed from events. Only [Session.Begin],
+// [Session.End], [Session.Resume] and [Session.Cancel] change it. Most fields are parts with their
+// own state and rules; the methods pass each event to the parts that it affects.
 type Session struct {
 	start    *Start
 	items    []Item
@@ -24,8 +24,8 @@ type Session struct {
 	times    workTimes
 }
 
-// New returns a new session. If start.Found is set, the new session continues another program's
-// session.
+// New returns a new session. If start.Found is set, gaffer continues a session that another program
+// has started.
 func New(start Start, at time.Time) *Session {
 	start.Developers = min(max(1, start.Developers), team.MaxDevelopers)
 	if start.Iterations <= 0 {
@@ -144,7 +144,7 @@ func (s *Session) Step(id string) (Step, bool) {
 	return Step{}, false
 }
 
-// Busy reports whether a step of the group is running.
+// Busy reports whether a step of the group of tasks with the id group is running.
 func (s *Session) Busy(group string) bool { return s.schedule.busy(group) }
 
 // Outcome returns how the session ended. ended is false if the session has not ended, or if it

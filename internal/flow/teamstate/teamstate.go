@@ -19,43 +19,45 @@ import (
 type Start struct {
 	Session      string    `json:"session"` // id of the session
 	Requirements string    `json:"requirements"`
-	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] means that the project manager chooses the mode
+	Mode         team.Mode `json:"mode,omitempty"` // [team.Simple] or [team.Parallel]; if it is [team.Unplanned], the project manager chooses
 	Developers   int       `json:"developers"`     // how many developers may work at the same time; at most [team.MaxDevelopers]
-	// Iterations is how many agents may be started for each group before the user must act. 0 means
-	// [DefaultIterations].
+	// Iterations is how many agents may be started for each group of tasks before the user must
+	// act. 0 means [DefaultIterations].
 	Iterations int      `json:"iterations"`
 	Branch     string   `json:"branch"`         // the session's branch, which gets all approved work
-	Into       string   `json:"into,omitempty"` // the user's branch that gets the result at the end; empty means none
+	Into       string   `json:"into,omitempty"` // the user's branch, into which all work is merged at the end; empty means no such merge
 	Tests      []string `json:"tests,omitempty"`
-	Roles      string   `json:"roles,omitempty"` // path of a file that configures the roles; empty means none
+	Roles      string   `json:"roles,omitempty"` // path of a file that configures the team's roles; empty means no such file
 
-	// Questions says how the questions of all agents are answered, for example "ask" or "deny".
-	// Empty means that the settings of each role decide.
+	// Questions says how the questions and permission requests of all agents are answered, for
+	// example "ask" or "deny". Empty means that the settings of each role decide.
 	Questions string `json:"questions,omitempty"`
 	// Sandbox is the mode of the agents' sandbox that the user has chosen with a flag. Empty means
 	// that the user's settings decide.
 	Sandbox string `json:"sandbox,omitempty"`
 
-	Found *Found `json:"found,omitempty"` // state of another program's session to continue; nil for a new session
+	Found *Found `json:"found,omitempty"` // state of the session to continue if another program has started it; nil for a new session
 
 	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // time limit of a merge with its tests; 0 means [DefaultTestsTimeout]
 }
 
 // DefaultIterations is the default of [Start.Iterations]: how many agents may be started for one
-// group before the user must act.
+// group of tasks before the user must act.
 const DefaultIterations = 30
 
 // DefaultTestsTimeout is the default of [Start.TestsTimeout]: the time limit of a merge with its
 // tests.
 const DefaultTestsTimeout = 30 * time.Minute
 
-// Purpose is what a step is for: the work of its agent, or the work that gaffer does itself.
+// Purpose says what is done in a [Step]: which work its agent does, or which merge gaffer does
+// itself.
 type Purpose string
 
-// The purposes. Each belongs to one role, except Merge and Deliver, which gaffer does itself.
+// The purposes of steps. Each belongs to one role, except Merge and Deliver, which gaffer does
+// itself.
 const (
-	Plan    Purpose = "plan"    // the project manager turns the requirements into groups
-	Split   Purpose = "split"   // the project manager splits a stuck group, or gives advice
+	Plan    Purpose = "plan"    // the project manager divides the requirements into groups of tasks
+	Split   Purpose = "split"   // the project manager splits a group for which agents were started too often, or gives advice
 	Check   Purpose = "check"   // the groups of all open phases are complete: the project manager continues or ends the session
 	Work    Purpose = "work"    // a developer works on a group's tasks
 	Test    Purpose = "test"    // the QA expert tests a group's work
@@ -65,7 +67,8 @@ const (
 	Deliver Purpose = "deliver" // gaffer merges the session's branch into the user's branch
 )
 
-// Step is a task of the engine that starts an agent or merges a branch.
+// Step is one step of a team's session: a task of the engine that starts an agent or merges a
+// branch.
 type Step struct {
 	ID      string    `json:"id"`             // id of the engine's task, such as pm-1, A-developer-2 or A-merge-1
 	Role    team.Role `json:"role,omitempty"` // role of the agent; empty if gaffer does the step itself
@@ -74,7 +77,7 @@ type Step struct {
 	// Again is set if the step repeats an earlier step because the agent's answer could not be
 	// used. It says what was wrong with that answer.
 	Again  string `json:"again,omitempty"`
-	Reason string `json:"reason"` // why the step is started; it is logged
+	Reason string `json:"reason"` // why the step is started, for the log
 }
 
 // Ending describes how the task of a step ended.
@@ -114,14 +117,14 @@ type Outcome struct {
 	Hint      string // what the user should do about the problem
 }
 
-// Change holds what a group has changed so far, according to git.
+// Change holds what the work on a group of tasks has changed so far, according to git.
 type Change struct {
 	Files   []string // paths of the changed files, sorted
 	Commits []string // each as "abc1234 - subject", oldest first
 }
 
-// Changes holds what each group has changed, by group id. The caller reads it from git. It is no
-// part of the session's state.
+// Changes holds the [Change] of each group of tasks, by group id. The caller reads it from git, so
+// it is not part of the session's state.
 type Changes map[string]Change
 
 // Brief holds the information that the agent of a step needs.
@@ -130,12 +133,12 @@ type Brief struct {
 	Session      string
 	Requirements string
 	Items        []Item         // requirements, one by one
-	Mode         team.Mode      // mode that the user or the plan has chosen
+	Mode         team.Mode      // mode that the user or the plan has chosen, such as [team.Simple]
 	Developers   int            // number of developers that may work at the same time
-	Group        team.TaskGroup // the step's group as planned
+	Group        team.TaskGroup // the step's group of tasks, as planned
 	Status       team.Group     // current state of the step's group
 	Tasks        []team.Task    // tasks of the group; for the project manager, all tasks
-	Change       Change         // what the group has changed
+	Change       Change         // files and commits of the work on the group so far
 	Work         string         // the developer's last message about the group
 	Messages     []team.Message // messages from other roles to the agent
 	// Feedback says what a developer has to do after a review, a test or a failed merge. It is set
@@ -149,11 +152,11 @@ type Brief struct {
 	// the user did not answer a question. It is set for the project manager only.
 	Missing   string
 	Words     []team.Word // status words that the agent's answer may have
-	Tests     []string    // shell commands that test each merge of a group's branch
+	Tests     []string    // shell commands that test the result of merging a group's branch
 	Issues    []Issue     // issues of the last review that requested changes, with the developer's replies
 	Unmerged  string      // why the last merge of the group failed; empty if it did not
 	Unusable  string      // the previous answer, if it could not be used and the step asks for a new one
-	Escalated bool        // a stronger model than usual must do the work
+	Escalated bool        // a stronger language model than usual must do the work
 }
 
 // Issue is an issue of a review with the developer's reply.

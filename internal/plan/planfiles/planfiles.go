@@ -57,8 +57,8 @@ func (e *NoFileError) Error() string {
 // NotFound returns true, so that the error is handled like that of a missing file.
 func (e *NoFileError) NotFound() bool { return true }
 
-// Read returns the text of a plan file. path is relative to the project's folder. An error is
-// always a [*NoFileError].
+// Read returns the text of a plan file. The parameter path is relative to the project's folder. An
+// error is always a [*NoFileError].
 func (f *Files) Read(path string) (string, error) {
 	if f.root == nil || !filepath.IsLocal(path) || !isPlanName(path) {
 		return "", &NoFileError{path, "want a path below its folder that ends in .yaml, .yml, .json or .md"}
@@ -90,8 +90,9 @@ const (
 )
 
 // List returns the paths of the plan files, sorted. It leaves out large files, hidden folders,
-// deeply nested folders, and the folders node_modules and vendor. more is true if there may be
-// further plan files, because the search ended after too many paths or plan files.
+// deeply nested folders, and the folders node_modules and vendor. If it has found too many paths or
+// plan files, the search ends early. Then the result more is true, because there may be further
+// plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -123,10 +124,11 @@ func (f *Files) List() (paths []string, more bool, err error) {
 	return paths, more, err
 }
 
-// Host returns a [host.Host] on which only the files of the project can be read. If name is not
-// empty, it is a path relative to the project's folder. Reading the file at that path returns the
-// parameter text, whether the file exists or not. Write operations are not restricted, so the
-// caller must use the result only to read.
+// Host returns a [host.Host], which gives access to the files of a machine. Through this one, only
+// the files of the project can be read. If name is not empty, it is a path relative to the
+// project's folder. Reading the file at that path returns the parameter text, whether the file
+// exists or not. Write operations are not restricted, so the caller must use the result only to
+// read.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -135,8 +137,9 @@ func (f *Files) Host(name, text string) host.Host {
 	return h
 }
 
-// Dir returns the path of the project's folder. For the zero value of Files it returns "/", but the
-// result of [Files.Host] can read no files there.
+// Dir returns the path of the project's folder. For the zero value of Files, which has no files, it
+// returns "/". That gives no access to "/": the result of [Files.Host] can then read no files at
+// all.
 func (f *Files) Dir() string {
 	if f.root == nil {
 		return "/"
@@ -144,9 +147,9 @@ func (f *Files) Dir() string {
 	return f.dir
 }
 
-// confined is a [host.Host] on which only the files of a project can be read. For one path, a text
-// can be set that is read instead of the file's content. confined does not restrict the write
-// operations of the embedded Host.
+// confined is a [host.Host], which gives access to the files of a machine. Through a confined, only
+// the files of a project can be read. For one of these paths, the field text is returned instead of
+// the file's content. confined does not restrict the write operations of the embedded Host.
 type confined struct {
 	host.Host
 	files *Files
@@ -154,8 +157,8 @@ type confined struct {
 	text  string
 }
 
-// local converts name to a path relative to the project's folder. It returns an error if name is
-// outside of that folder.
+// local converts the absolute path name to a path relative to the project's folder. It returns an
+// error if name is outside of that folder.
 func (h *confined) local(name string) (string, error) {
 	rel, err := filepath.Rel(h.files.Dir(), name)
 	if err != nil || h.files.root == nil || !filepath.IsLocal(rel) {
@@ -164,8 +167,8 @@ func (h *confined) local(name string) (string, error) {
 	return rel, nil
 }
 
-// errOutside wraps fs.ErrNotExist. So error messages do not reveal whether a file outside of the
-// project's folder exists.
+// errOutside is the error for a path outside of the project's folder. It wraps fs.ErrNotExist
+// whether the file exists or not. So error messages do not reveal whether it exists.
 var errOutside = fmt.Errorf("it is outside the project's folder: %w", fs.ErrNotExist)
 
 // Open implements [host.Host].
@@ -258,7 +261,7 @@ type givenFile struct {
 func (f *givenFile) Stat() (fs.FileInfo, error) { return givenInfo(f.Size()), nil }
 func (f *givenFile) Close() error               { return nil }
 
-// givenInfo is the [fs.FileInfo] of a givenFile. Its value is the length of the text.
+// givenInfo is the [fs.FileInfo] of a givenFile. The integer is the length of the file's text.
 type givenInfo int64
 
 func (i givenInfo) Name() string     { return "plan" }

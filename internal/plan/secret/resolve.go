@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// maxValue is the maximum length of a value, in bytes. Operating systems accept environment
-	// variables of at least this length.
+	// maxValue is the maximum length of a variable's value, in bytes. Operating systems accept
+	// environment variables of at least this length.
 	maxValue = 64 << 10
-	// commandTimeout is how long a program may take to print a value. The program may have to query
-	// a server, or ask the user for a passphrase.
+	// commandTimeout is how long a program may take to print the value of a variable. The program
+	// may have to query a server, or ask the user for a passphrase.
 	commandTimeout = time.Minute
 )
 
-// Resolver resolves references to secrets: it reads the values from their sources on this machine.
+// Resolver resolves references to secrets. It reads each value from the place on this machine to
+// which the reference refers: an environment variable, a file, or the output of a program.
 type Resolver struct {
-	// Environ is the environment in which variables are looked up, and with which programs run. It
-	// must not contain gaffer's own credentials.
+	// Environ is the environment in which variables are looked up. It is also the environment of
+	// the programs that print values. It must not contain gaffer's own credentials, because those
+	// programs could read them.
 	Environ []string
 	Dir     string // working directory of the programs that print values
 	// Find returns the path of a program. If it is nil, [exec.LookPath] is used.
@@ -55,8 +57,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint returns advice for the user.
 func (e *Error) Hint() string { return e.hint }
 
-// Resolve returns a text NAME=value for each variable in vars. A value that is a reference is read
-// from its source. If that fails, Resolve returns the first error.
+// Resolve returns a text NAME=value for each variable in vars. If a value is a reference, Resolve
+// reads the text from the source of the reference, for example from a file. If that fails for any
+// variable, Resolve returns the first error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -69,7 +72,7 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 			text, err = r.file(v)
 		case Command:
 			text, err = r.command(ctx, v)
-		default: // cannot happen: Check rejects a hidden value or unknown source when the plan is read
+		default: // cannot happen: [Value.Check] rejects a hidden value or unknown source when the plan is read
 			err = v.Check()
 		}
 		switch {
@@ -87,8 +90,9 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns an error for each reference that cannot be resolved on this machine. It runs no
-// programs; it only checks that they exist.
+// Missing returns an error for each reference that cannot be resolved on this machine. If a
+// reference takes its value from the output of a program, Missing only checks that the program
+// exists, and does not run it.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]

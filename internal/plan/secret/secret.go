@@ -1,7 +1,7 @@
-// Package secret represents values of environment variables. A value is a text, or a reference to
-// the place where the value is stored. gaffer resolves a reference immediately before it starts an
-// agent or a check command, on the machine where that process runs. The resolved value is passed
-// only to such processes, and gaffer never stores it.
+// Package secret represents values of environment variables. A value is either a text, or a
+// reference to the place where the text is stored, for example a file. gaffer reads the text of a
+// reference immediately before it starts an agent or a check command, on the machine where that
+// process runs. That text is passed only to such processes, and gaffer never stores it.
 package secret
 
 import (
@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// From is the kind of source from which a reference takes its value.
+// From says where a reference takes its value from, for example from a file.
 type From string
 
 // The values of From.
@@ -52,8 +52,8 @@ func (v Value) IsReference() bool { return v.From != "" }
 // IsHidden reports whether the text of the value was removed for display.
 func (v Value) IsHidden() bool { return v.From == hidden }
 
-// Hidden returns the value as it may be displayed. A reference does not change. A text is removed,
-// and IsHidden is true for the result.
+// Hidden returns the value in a form that may be displayed. A reference is returned unchanged. If
+// the value is a text, the text is removed, and IsHidden is true for the result.
 func (v Value) Hidden() Value {
 	if v.IsReference() {
 		return v

@@ -1,8 +1,8 @@
 // Package trust stores which programs of each project the user allows gaffer to run.
 //
 // A cloned project can name programs in its gaffer.yaml and in the settings of its git repository.
-// gaffer runs none of them until the user has trusted them. The store keeps a hash of each trusted
-// setting, so the user must trust a setting again after it has changed.
+// gaffer runs none of them until the user has trusted them. The package stores a hash of each
+// trusted setting. So if a setting changes, the user must trust it again.
 package trust
 
 import (

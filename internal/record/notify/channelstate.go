@@ -12,10 +12,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of items that are stored for a channel. An item of noteKind is a notification, and its
-// parent says whether the notification is queued or closed. An item of senderKind is the state that
-// all programs which send over the channel share. An item of cursorKind holds the sequence number
-// of the last event that was read.
+// The kinds of stored items. An item is a JSON document in the store. These items are stored for
+// each channel, which is a way to send notifications:
+//
+//   - An item of noteKind is a notification. Its parent says whether the notification is still
+//     queued, or is closed because it was sent or will never be sent.
+//   - An item of senderKind is the state that all programs which send over the channel share.
+//   - An item of cursorKind holds the sequence number of the last event that was read for the
+//     channel.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -24,11 +28,12 @@ const (
 
 const (
 	maxQueued   = 1000               // maximum number of queued notifications per channel
-	keepSent    = 7 * 24 * time.Hour // how long closed notifications are stored, so that they are not queued again
-	deleteBatch = 500                // maximum number of items that one transaction deletes
+	keepSent    = 7 * 24 * time.Hour // how long notifications are stored after they were sent or given up, so that they are not queued again
+	deleteBatch = 500                // maximum number of notifications, and also of cursors, that one transaction deletes
 )
 
-// channelState reads and writes the stored state of one channel.
+// channelState reads and writes the stored state of one channel, which is a way to send
+// notifications.
 type channelState struct {
 	store   store.Store
 	channel string // key of the channel
@@ -39,12 +44,12 @@ type channelState struct {
 // everything is the value of channelState.scope in programs that follow all runs in the store.
 const everything = "*"
 
-// cursor says up to which event the events in the store were read for a channel. All programs that
-// follow the same runs share it.
+// cursor says up to which event the store's events were read for a channel, which is a way to send
+// notifications. All programs that follow the same runs share the cursor of a channel.
 type cursor struct {
 	Seq int64 `json:"seq"`
-	// Began is when the cursor was first stored. Daily reports for earlier times are not sent.
-	// Workers that were already offline then are not reported.
+	// Began is when the cursor was first stored. Daily reports for earlier times are not sent. A
+	// worker that was already offline at that time is not reported.
 	Began time.Time `json:"began"`
 }
 
@@ -62,14 +67,15 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func queueOf(channel string) string { return channel + " open" }
 
-// items reads stored items. It is implemented by write transactions and by readers of the store.
+// items reads items, which are JSON documents in the store. It is implemented by write transactions
+// and by readers of the store.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-// get decodes the data of an item into target. If the item does not exist, it returns false and
-// does not change target.
+// get reads an item from the store, and decodes its JSON data into target. If the item does not
+// exist, it returns false and does not change target.
 func get(from items, key store.ItemKey, target any) (found bool, err error) {
 	item, err := from.Item(key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -107,9 +113,10 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// openCursor returns the cursor that an earlier program has stored. If there is none, it stores and
-// returns a new cursor. The new cursor is at the event with the sequence number start. If start is
-// zero, it is at the last event in the store.
+// openCursor returns the channel's cursor, which says up to which event the store's events were
+// read. If no earlier program has stored a cursor, openCursor stores and returns a new one. The new
+// cursor is at the event with the sequence number start. If start is zero, it is at the last event
+// in the store.
 func (b *channelState) openCursor(ctx context.Context, start int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -134,8 +141,9 @@ func (b *channelState) openCursor(ctx context.Context, start int64, now time.Tim
 	})
 }
 
-// addNotes queues notifications and stores the cursor c, in one transaction. It skips notifications
-// that are already stored. It does not replace a stored cursor that is further ahead than c.
+// addNotes queues notifications and stores the cursor c, the position in the event log, in one
+// transaction. It skips notifications that are already stored. If the stored cursor is further
+// ahead than c, addNotes does not replace it.
 func (b *channelState) addNotes(ctx context.Context, notes []Notification, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.addToQueue(tx, notes, now); err != nil {
@@ -170,8 +178,8 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Notification, now time.T
 		if found {
 			continue
 		}
-		// The notifications are read in the order of these times. So let the times differ by a
-		// microsecond.
+		// The queue is sorted by these times. So let the times differ by a microsecond, to keep the
+		// order of the notifications.
 		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending}
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many other notifications were queued"
@@ -183,8 +191,8 @@ func (b *channelState) addToQueue(tx *store.Tx, notes []Notification, now time.T
 	return nil
 }
 
-// queued returns the channel's queued notifications, oldest first, and the state that its senders
-// share.
+// queued returns the channel's queued notifications, oldest first. It also returns the state that
+// is shared by all programs that send over the channel.
 func (b *channelState) queued(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
@@ -220,16 +228,17 @@ func (b *channelState) nextAction(ctx context.Context, r Rules, now time.Time) (
 	return m, err
 }
 
-// heldByOther reports whether at the time now another program is the channel's sender.
+// heldByOther reports whether, at the time now, another program has reserved the channel for
+// sending.
 func (b *channelState) heldByOther(s sender, now time.Time) bool {
 	return s.Holder != b.program && s.Until.After(now)
 }
 
-// claim makes this program the channel's sender, and returns the message to send. It stores the id
-// of the message with each notification that the message contains. If another program is the sender
-// or nothing is to be sent, the result has no entries and says when to check again. claim does not
-// use the result of nextAction, because another program may have sent messages after nextAction
-// returned.
+// claim reserves the channel, so that only this program can send over it, and returns the message
+// to send. It stores the id of the message with each notification that the message contains. If
+// another program has reserved the channel, or if nothing is to be sent, the result has no entries
+// and says when to check again. Before claim, the caller has called the method nextAction. claim
+// does not use the result of that call, because another program may have sent messages since then.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -255,8 +264,8 @@ func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nex
 	return m, err
 }
 
-// choose returns what to send next. If some of the chosen notifications are outdated, it closes
-// these, and then chooses again without them.
+// choose returns what to send next. If some of the chosen notifications are outdated, it stores
+// that they will never be sent, and then chooses again without them.
 func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (nextAction, error) {
 	for {
 		m := next(now, open, s, r)
@@ -284,8 +293,8 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 
 // outdatedReason returns why a queued notification must not be sent any more, and its new state. It
 // returns "" if the notification can still be sent. If e.Batch is set, a message with the
-// notification may already have been sent. That message must be sent again unchanged, so then a
-// notification is outdated only if it is too old.
+// notification may already have been sent, and the same message must be sent again unchanged. Then
+// a notification counts as outdated only if it is too old.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (reason string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
@@ -318,8 +327,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// storeResult stores the result of sending a message, and ends this program's claim, so that other
-// programs can send over the channel.
+// storeResult stores the result of sending a message. It also ends this program's reservation of
+// the channel, so that other programs can send over it.
 func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome error, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender
@@ -340,8 +349,8 @@ func (b *channelState) storeResult(ctx context.Context, m nextAction, outcome er
 	})
 }
 
-// recordResult updates the state of the channel's sender after a message was sent, or could not be
-// sent.
+// recordResult updates the stored state of sending over a channel, after a message was sent or
+// could not be sent.
 func (s *sender) recordResult(outcome error, now time.Time) {
 	s.Sent = append(s.recentlySent(now), now)
 	again, temporary := errors.AsType[*TemporaryError](outcome)
@@ -365,8 +374,9 @@ func (e *entry) recordResult(outcome error, now time.Time) {
 	}
 }
 
-// release ends this program's claim, so that other programs can send over the channel. A program
-// calls it if it stops while it is the sender and has no result to store.
+// release ends this program's reservation of the channel, so that other programs can send over it.
+// A program calls release if it stops after it has called claim and before it could call
+// storeResult.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

@@ -19,8 +19,9 @@ type DailyReport struct {
 // it was due.
 const maxReportDelay = 6 * time.Hour
 
-// due returns the time of the report that is to be sent now. ok is false if there is none. began is
-// when the channel was first used: reports for earlier times are not sent.
+// due returns the time of the daily report that must be sent now. The result ok is false if there
+// is none. The parameter began is when the channel was first used: reports for earlier times are
+// not sent.
 func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 	now = now.In(d.Zone)
 	at = time.Date(now.Year(), now.Month(), now.Day(), d.Minute/60, d.Minute%60, 0, 0, d.Zone)
@@ -30,9 +31,9 @@ func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 	return at, at.After(began) && now.Sub(at) < maxReportDelay
 }
 
-// dailyNote returns the notification with the daily report, if the report is due. ok is false if
-// there is nothing to send. After the caller has queued the notification and called advance,
-// dailyNote does not return it again.
+// dailyNote returns the notification with the daily report, if the report is due. The result ok is
+// false if there is nothing to send. dailyNote returns the same notification in each call until the
+// caller has queued it and called [follower.advance].
 func (f *follower) dailyNote(ctx context.Context, now time.Time) (n Notification, ok bool, err error) {
 	if f.daily == nil || f.run != "" {
 		return n, false, nil

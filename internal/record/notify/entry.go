@@ -2,13 +2,14 @@ package notify
 
 import "time"
 
-// entry is a stored notification of a channel, queued or closed.
+// entry is a notification that is stored for a channel. It is queued, or it is closed, which means
+// that it was sent or will never be sent.
 type entry struct {
 	Note   Notification `json:"note"`
 	Queued time.Time    `json:"queued"`
 	State  State        `json:"state"`
-	// Batch is the id of the message that contains the notification. If it is set, that message may
-	// already have been sent.
+	// Batch is the id of the message that contains the notification. One message can contain
+	// several notifications. If Batch is set, the message may already have been sent.
 	Batch string    `json:"batch,omitempty"`
 	Why   string    `json:"why,omitempty"` // why the notification was not sent, or why the last try failed; else empty
 	Ended time.Time `json:"ended,omitzero"`
@@ -25,7 +26,8 @@ const (
 	Outdated State = "overtaken" // not sent, because it was no longer of interest
 )
 
-// sender is the stored state of sending over a channel. All programs that use the store share it.
+// sender is the stored state of sending over one channel: which program may send, and when. All
+// programs that use the store share it.
 type sender struct {
 	Holder string      `json:"holder,omitempty"` // id of the program that is sending, or was the last to send
 	Until  time.Time   `json:"until,omitzero"`   // only Holder may send until this time; zero if Holder has finished

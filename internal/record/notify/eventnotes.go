@@ -57,7 +57,7 @@ func mayNotify(e store.Event) bool {
 }
 
 // aboutRunBudget reports whether a budget event is about the budget of a single run. Such an event
-// causes no notification. Instead, the follower itself regularly checks the budgets of runs and
+// causes no notification, because the type follower regularly checks the budgets of runs itself. It
 // returns notifications about them; see [budgetNote].
 func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
 
@@ -81,9 +81,9 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	case f.Kind == scheduleFailed:
 		return notStartedNote(f), true
 	case f.Kind == workerChanged:
-		// A worker without slots is an agent that gaffer does not run. A worker with slots runs
-		// agents for gaffer. These agents ask questions, and each question causes its own
-		// notification.
+		// Slots is the number of agents that gaffer can run on the worker at the same time. If it
+		// is 0, the worker is an agent that gaffer does not run. Otherwise the worker's agents are
+		// run by gaffer. Their questions are stored, and each question causes its own notification.
 		return agentWaitsNote(f), f.worker.Slots == 0
 	case f.Kind == budgetWarning || f.Kind == budgetSpent:
 		return limitNote(f), true
@@ -197,8 +197,8 @@ func endedText(as store.Status) string {
 const warnPercent = 80
 
 // budgetNote returns a notification if a run has used at least warnPercent of its budget, or if
-// refused is true. spent is what the run has cost so far. refused means that a task of the run has
-// failed because a budget was used up or too small.
+// refused is true. The parameter spent is what the run has cost so far. The parameter refused says
+// that a task of the run has failed because the run's budget was used up or too small.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Notification, bool) {
 	part := max(percentOf(spent.MicroUSD, run.Budget.MicroUSD), percentOf(spent.Tokens, run.Budget.Tokens))
 	n := Notification{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -219,8 +219,8 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 	return n, true
 }
 
-// percentOf returns part as a percentage of whole. If whole is 0, there is no limit, and percentOf
-// returns 0.
+// percentOf returns how many percent of the number whole the number part is. If whole is 0, there
+// is no limit, and percentOf returns 0.
 func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
@@ -229,8 +229,9 @@ func percentOf(part, whole int64) int64 {
 }
 
 // refusedForRunBudget reports whether a task failed because its run's budget was used up or too
-// small. A task with a budget of its own fails for that budget, unless it could not start although
-// some of it was left.
+// small. If the task has its own budget, the result is normally false, because the task's own
+// budget is then the cause. The result is true if such a task could not start although its own
+// budget was not used up.
 func refusedForRunBudget(f eventWithRows) bool {
 	if f.Kind != taskFailed || orElse(string(f.attempt.Class), f.task.Outcome) != string(failure.OverBudget) || !f.run.Budget.Limits() {
 		return false
@@ -251,7 +252,8 @@ type offlineRule struct {
 	// A worker that was already offline at the time began causes no notification.
 	began time.Time
 	// This program may have missed heartbeats before the time since, because it was not running. So
-	// it counts the time without a heartbeat from since at the earliest.
+	// if a worker's last heartbeat is older than since, the program measures the time without a
+	// heartbeat from since.
 	since time.Time
 	after time.Duration // a worker without a heartbeat for this long is offline
 }

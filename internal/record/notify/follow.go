@@ -17,8 +17,9 @@ const (
 	// If more than pauseAfter has passed since the last check, the follower assumes that this
 	// program was suspended and may have missed heartbeats of workers.
 	pauseAfter = 3 * checkEvery
-	// The position in the event log is stored with each queued notification, and otherwise after
-	// about storeEvery events. After a crash, at most about storeEvery events are read again.
+	// The position in the event log is stored together with each queued notification. If there are
+	// no notifications, it is stored after about storeEvery events. So after a crash, at most about
+	// storeEvery events are read again.
 	storeEvery = 5 * eventsPerPage
 )
 
@@ -66,16 +67,16 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 	})
 }
 
-// findings is the result of one call of readNew: new notifications, and the position after the
-// events that were read.
+// findings is the result of one call of readNew. It holds the new notifications, and the position
+// in the event log after the events that were read.
 type findings struct {
 	notes  []Notification
 	cursor cursor
 	more   bool // there are more events to read
 }
 
-// readNew reads a page of new events. If the last check of budgets and workers was at least
-// checkEvery ago, it checks them again.
+// readNew reads a page of new events. It also checks the budgets of runs and the heartbeats of
+// workers, if the last check was at least checkEvery ago.
 func (f *follower) readNew(ctx context.Context, now time.Time) (found findings, err error) {
 	due := f.checkDue(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -137,7 +138,7 @@ func (f *follower) handleEvent(r store.Reader, e store.Event, found *findings, n
 	}
 	known, err := readRows(r, e)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // package prune has deleted the old row
+		return nil // package prune has deleted a row that is needed for the notification
 	}
 	if err != nil {
 		return err
@@ -315,9 +316,9 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 	return nil
 }
 
-// advance moves the cursor to found.cursor. The caller must have queued the notifications in found.
-// advance remembers the Budget, Offline and Report notifications, so that they are not queued
-// again.
+// advance moves the cursor, the position in the event log, to found.cursor. The caller must have
+// queued the notifications in found. advance remembers the Budget, Offline and Report
+// notifications, so that they are not queued again.
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

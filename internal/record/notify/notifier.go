@@ -16,9 +16,10 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
-	// From is a sequence number: notifications are sent for the events after it. Zero means: only
-	// for events from now on. From is ignored if an earlier notifier has stored its position in the
-	// event log.
+	// From is a sequence number of the store's event log: notifications are sent for the events
+	// after it. If From is 0, they are sent only for events after the call of Start. If an earlier
+	// notifier has stored how far it has read the log, the new notifier continues there and ignores
+	// From.
 	From   int64
 	Kinds  []Kind
 	Rules  Rules
@@ -30,11 +31,12 @@ type Options struct {
 	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// Notifier sends notifications about the runs in a store. Each channel has its own goroutine, so
-// that no channel waits for another.
+// Notifier sends notifications about the runs in a store. It sends them over several channels, such
+// as a webhook and the user's desktop. Each channel has its own goroutine, so that a slow channel
+// does not delay the others.
 type Notifier struct {
 	stop       context.CancelFunc
-	endWaiting context.CancelFunc // ends all waits, so that queued notifications are sent now
+	endWaiting context.CancelFunc // makes the senders send the queued notifications now, and then end
 	all        sync.WaitGroup
 }
 
@@ -77,11 +79,11 @@ const (
 	collectFor = 250 * time.Millisecond // how long to wait for further events before notifications are sent
 	pollEvery  = 15 * time.Second       // how often to check for notifications that other programs have queued
 	sendWithin = 10 * time.Second
-	stopWithin = time.Second // maximum time to store the cursor when a sender stops
+	stopWithin = time.Second // maximum time that a stopping sender may take to store its position in the event log
 	tidyEvery  = time.Hour
 )
 
-// channelSender sends notifications over one channel.
+// channelSender sends notifications over one channel, such as a webhook.
 type channelSender struct {
 	opts     Options
 	channel  Channel
@@ -90,15 +92,16 @@ type channelSender struct {
 
 	begun     bool
 	lastPoll  time.Time // when this sender last checked whether a message is due
-	nextCheck time.Time // when to check again if there are no events; zero means at once
+	nextCheck time.Time // when to check again whether a message is due, if there are no events before; zero means at once
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails
-	sending   bool // this program has reserved the channel in the store
+	sending   bool // this program has reserved the channel in the store, so that no other program sends over it
 }
 
-// run sends notifications until ctx ends. If the context idle ends before ctx, run reads the events
-// once more, because it may not have read the latest ones yet. Then it sends the queued
-// notifications, except those that quiet hours or other rules hold back, and returns.
+// run sends notifications until ctx ends. The caller cancels the context idle to make run finish
+// its work and return. In that case, run first reads the events once more, because it may not have
+// read the latest ones yet. Then it sends the queued notifications, except those that quiet hours
+// or other rules hold back.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -199,8 +202,9 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		// ctx has ended, so it is unknown whether the message has arrived. When run returns, it
-		// frees the channel, so that another program can send the message again.
+		// ctx has ended, so it is unknown whether the message has arrived. This program has
+		// reserved the channel. When run returns, it ends the reservation, so that another program
+		// can send the message again.
 		return false, ctx.Err()
 	}
 	l.reportChange(outcome)

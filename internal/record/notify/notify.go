@@ -20,7 +20,7 @@ import (
 // Kind is the kind of a notification.
 type Kind string
 
-// The kinds of notifications. Users can choose the first five in their settings.
+// The kinds of notifications. In the settings, users choose which of the first five kinds they get.
 const (
 	Waiting  Kind = "waiting"  // an agent waits for an answer of the user
 	Failed   Kind = "failed"   // a task has failed for good, or a schedule could not start a run
@@ -32,7 +32,7 @@ const (
 	Test     Kind = "test"     // a test message that the user requested
 )
 
-// Kinds returns the kinds that users can choose in their settings.
+// Kinds returns the kinds of notifications that users can turn on and off in their settings.
 func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} }
 
 // Notification is one notification. Receivers get it as JSON.
@@ -52,7 +52,7 @@ type Notification struct {
 	Project  string         `json:"project,omitempty"`
 	Task     string         `json:"task,omitempty"`
 	Status   string         `json:"status,omitempty"`   // final status of the run
-	Class    string         `json:"class,omitempty"`    // failure class of the task
+	Class    string         `json:"class,omitempty"`    // class of the task's failure, such as timeout
 	Worker   string         `json:"worker,omitempty"`   // id of the worker
 	Question string         `json:"question,omitempty"` // id of the question
 	Options  []string       `json:"options,omitempty"`  // possible answers

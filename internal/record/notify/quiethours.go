@@ -2,8 +2,9 @@ package notify
 
 import "time"
 
-// QuietHours is a period of each day. From and To are minutes after midnight; From may be later
-// than To, for example 22:00 to 7:00. The zero value contains no time.
+// QuietHours is a period of each day in which most notifications are held back. From and To are
+// minutes after midnight. If From is later than To, the period contains midnight, for example 22:00
+// to 7:00. The zero value is an empty period.
 type QuietHours struct {
 	From, To int
 	Zone     *time.Location // time zone of From and To; nil means UTC

@@ -12,8 +12,8 @@ import (
 )
 
 // deleteOld deletes old notifications of this channel that are no longer queued. It also deletes
-// the channel's old cursors for runs that have ended. Such a cursor is the position of a notifier
-// in the run's events.
+// the channel's old cursors for runs that have ended. A cursor stores how far the notifiers of the
+// channel have read the events of a run.
 func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -31,8 +31,9 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// deletable returns the keys of the items that deleteOld may delete: notifications and cursors that
-// are older than cutoff and that no program uses or changes any more.
+// deletable returns the keys of the database rows that deleteOld may delete. These are
+// notifications and cursors that are older than the time cutoff. A notification must no longer be
+// queued, and the run of a cursor must have ended or must no longer exist.
 func (b *channelState) deletable(r store.Reader, cutoff time.Time) (keys []store.ItemKey, err error) {
 	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
@@ -66,7 +67,7 @@ type Record struct {
 	Queued  time.Time    `json:"queued"`
 	Ended   time.Time    `json:"ended,omitzero"`
 	Why     string       `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
-	With    string       `json:"with,omitempty"` // id of the digest that contains the notification
+	With    string       `json:"with,omitempty"` // id of the digest, a message that combines this notification with others; else empty
 	Note    Notification `json:"note"`
 }
 

@@ -8,7 +8,7 @@ import (
 // Rules says when notifications may be sent.
 type Rules struct {
 	Quiet         QuietHours
-	HoldQuestions bool // quiet hours also hold back questions
+	HoldQuestions bool // quiet hours also hold back notifications about agents' questions
 	// Burst is the maximum number of messages per minute. If there are more notifications, several
 	// are combined in one message.
 	Burst int
@@ -42,8 +42,8 @@ func (m nextAction) message() Notification {
 
 // next decides what to send at the time now. The parameter open holds the queued notifications,
 // oldest first. If sending a message was interrupted or has failed temporarily, the message may
-// still have arrived. Then next returns the message again with the same id and content, so that the
-// receiver can recognize it.
+// have arrived all the same. So next returns this message again with the same id and content, and
+// the receiver can recognize the duplicate.
 func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 	if len(open) == 0 {
 		return nextAction{}
@@ -60,8 +60,9 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	// Leave out the notifications of a message that may already have arrived. That message is sent
-	// again unchanged, as soon as the rules allow all of its notifications.
+	// If Batch is set, a notification is part of a message that may already have arrived. Leave
+	// such notifications out of a new message. The old message is sent again unchanged, as soon as
+	// the rules allow all of its notifications.
 	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" })
 	if len(due) == 0 {
 		return nextAction{wait: r.Quiet.End(now)}

@@ -94,13 +94,14 @@ func tally(notes []Notification) string {
 	return strings.Join(parts, ", ")
 }
 
-// Maximum numbers of notifications that a digest lists: in its text, and in its field Notes.
+// Limits of a digest, a message that combines several notifications. Its text lists at most
+// digestLines of them, and its field Notes at most digestNotes.
 const (
 	digestLines = 8
 	digestNotes = 100
 )
 
-// digest combines several notifications into one.
+// digest combines several notifications into one, which is sent as one message.
 func digest(id string, notes []Notification) Notification {
 	notes = slices.Clone(notes)
 	slices.SortStableFunc(notes, func(a, b Notification) int {

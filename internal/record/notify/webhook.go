@@ -21,8 +21,8 @@ import (
 const (
 	HeaderID   = "Gaffer-Notification"
 	HeaderTime = "Gaffer-Timestamp" // time of sending, in seconds since 1970
-	// HeaderSignature has a value like "sha256=5c1e…". The digits are the HMAC in hex of three
-	// parts: the timestamp, a full stop and the body.
+	// HeaderSignature has a value like "sha256=5c1e…". The digits are an HMAC in hex. It signs the
+	// value of the header HeaderTime, then a full stop, then the body of the request.
 	HeaderSignature = "Gaffer-Signature"
 )
 
@@ -53,8 +53,8 @@ func (w *Webhook) Name() string { return "webhook" }
 // Key implements [Channel].
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
-// Where returns the scheme and the host of the URL, and whether messages are signed. It omits the
-// path, because the path of a webhook's URL is often a secret.
+// Where returns a text for the user: the scheme and the host of the URL, and whether messages are
+// signed. It omits the path, because the path of a webhook's URL is often a secret.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {

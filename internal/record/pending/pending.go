@@ -1,11 +1,11 @@
 // Package pending keeps a list of runs whose documents are not completely written yet. The
-// documents of a run are files for other programs, such as its session document and its ledger
-// records.
+// documents of a run are files for other programs: a document with the status of the run (the
+// session document) and records of its attempts (the ledger).
 //
-// The documents of a run are pending until all of them say how the run ended. The store has an item
-// for each run with pending documents. So if the process dies or the disk is full, a later process
-// can write them. If a process dies after writing the documents and before deleting the item, the
-// documents are written again, which is harmless.
+// The documents of a run are pending until all of them say how the run ended. During that time, the
+// store has a row for the run. If the process dies or the disk is full, a later process finds this
+// row and writes the documents. If a process dies after writing the documents and before deleting
+// the row, the documents are written again, which is harmless.
 package pending
 
 import (
@@ -20,11 +20,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kind is the Kind of the store items in the list. Each item identifies a run with pending
-// documents.
+// kind is the Kind of the store items in the list. A store item is a row for data that has no table
+// of its own. Each item of this kind names a run with pending documents.
 const kind = "owed documents"
 
-// Key returns the key of the store item that exists while the documents of a run are pending.
+// Key returns the key of the store item (a row) that exists while the documents of a run are not
+// completely written.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
 // Documents describes a run whose documents are not all written.
@@ -34,12 +35,13 @@ type Documents struct {
 	Since   time.Time `json:"since"` // when the run ended; zero if the run is active
 	Why     string    `json:"why"`   // why the documents are not written
 
-	// Paths are the folders of the documents, by the name of the setting that names each folder.
-	// They are stored with the run, because the settings may change later.
+	// Paths contains the folders of the documents. Each key is the name of the setting for the
+	// folder. The paths are stored in the list, because users may change the settings later.
 	Paths map[string]string `json:"-"`
 }
 
-// processDied is the reason that is shown if the store has no reason why documents are pending.
+// processDied is shown as the reason why documents are not written, if the store contains no
+// reason.
 const processDied = "gaffer ended before it had written them"
 
 // UnwrittenError reports that the documents of a run could not be written.
@@ -60,8 +62,8 @@ func (e *UnwrittenError) Hint() string {
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
-// content is the JSON data of an item in the store. Why says why the documents could not be
-// written.
+// content is the JSON data of a list entry in the store. The field Why says why the documents of
+// the run could not be written.
 type content struct {
 	Paths map[string]string `json:"paths"`
 	Why   string            `json:"why,omitempty"`
@@ -73,9 +75,9 @@ type List struct {
 	Now   func() time.Time
 }
 
-// Add adds a run to the list, or replaces the run's entry. paths says where the run's documents
-// must be written; see [Documents.Paths]. reason says why they are not written yet. It is empty if
-// the reason is unknown.
+// Add adds a run to the list, or replaces the run's entry. The parameter paths says where the run's
+// documents must be written; see [Documents.Paths]. The parameter reason says why they are not
+// written yet. It is empty if the reason is unknown.
 func (l List) Add(ctx context.Context, run string, paths map[string]string, reason string) error {
 	data, err := json.Marshal(content{paths, reason})
 	if err != nil {
@@ -87,9 +89,9 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, reas
 	})
 }
 
-// Remove removes a run from the list. The caller must already have written to all documents of the
-// run how the run ended. If a task was retried in the meantime, the run is active again. Then
-// Remove does nothing.
+// Remove removes a run from the list. Before calling it, the caller must have written all documents
+// of the run, so that they say how the run ended. If a task was retried in the meantime, the run is
+// active again, and Remove does nothing.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)
@@ -101,8 +103,8 @@ func (l List) Remove(ctx context.Context, id string) error {
 	})
 }
 
-// Ended returns the runs that have ended but whose documents do not say so. It considers only runs
-// for which selects returns true.
+// Ended returns the runs that have ended but whose documents do not say so yet. It considers only
+// runs for which the function selects returns true.
 func (l List) Ended(ctx context.Context, selects func(store.Run) bool) (list []Documents, err error) {
 	err = l.Store.Read(ctx, func(r store.Reader) error {
 		list = nil

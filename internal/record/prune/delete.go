@@ -16,8 +16,9 @@ type DeleteOptions struct {
 	// LockRun locks a run while the run's rows are being deleted. If LockRun fails, the run is not
 	// deleted, and Notice prints the error.
 	LockRun func(run string) (release func(), err error)
-	// OnDeleted is called for each deleted run: when the row of the run itself has been deleted,
-	// and again when a later prune finishes an interrupted deletion.
+	// OnDeleted is called for each deleted run when the row of the run itself has been deleted. If
+	// the deletion of the run's other rows is interrupted, a later prune deletes them and calls
+	// OnDeleted for the run once more.
 	OnDeleted func(run string)
 	Notice    func(text string) // prints a message for the user
 	// BatchSize is how many tasks one transaction deletes. Zero means 100.
@@ -47,8 +48,8 @@ type deleter struct {
 	deleted Counts
 }
 
-// deleteRows deletes the rows that choose returns, in one transaction. It adds the number that
-// choose returns to *counted.
+// deleteRows calls the function choose and deletes the rows that it returns, in one transaction. If
+// that succeeds, it adds the int that choose returns to *counted.
 func (t *deleter) deleteRows(ctx context.Context, counted *int, choose func(tx *store.Tx) (store.Deletions, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, func(tx *store.Tx) error {

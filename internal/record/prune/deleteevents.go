@@ -11,7 +11,8 @@ import (
 const eventsPerWrite = 1000
 
 // deleteEvents deletes three kinds of old events: events of runs that no longer exist, events that
-// belong to no run, and events of those tasks of protocol clients that [Delete] deletes next.
+// belong to no run, and events of tasks that a client of the coordinator protocol has created and
+// that [Delete] deletes next.
 func (t *deleter) deleteEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {

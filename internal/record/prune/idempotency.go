@@ -9,11 +9,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rowsPerWrite is how many idempotency records, questions, items or workers one transaction
-// deletes.
+// rowsPerWrite is the maximum number of rows that one transaction deletes. It applies to
+// idempotency records, questions, workers, and store items (rows for data that has no table of its
+// own).
 const rowsPerWrite = 500
 
-// eachPromise calls visit for each idempotency record that was stored before the time cutoff.
+// eachPromise calls the function visit for each idempotency record that was stored before the time
+// cutoff.
 func eachPromise(r store.Reader, cutoff time.Time, visit func(store.IdempotencyRecord) error) error {
 	for after := ""; ; {
 		page, err := r.IdempotencyRecords(cutoff, after, rowsPerWrite)

@@ -1,6 +1,6 @@
-// Package prune deletes old rows of the store, such as runs with all their rows, ended tasks of
-// protocol clients, idempotency records (answers stored for repeated requests), workers that have
-// disappeared, and the events about all of these.
+// Package prune deletes old rows of the store. Among these are runs with all their rows, ended tasks
+// that clients of the coordinator protocol have created, idempotency records (answers stored for
+// repeated requests), workers that have disappeared, and the events about all of these.
 //
 // [Find] finds the old rows, and [Delete] deletes them. Delete uses many small transactions, so
 // that other writers need not wait long. It deletes the row of a run first, and then the run's
@@ -38,7 +38,7 @@ type Retention struct {
 // groups tasks in channels and chains. Each channel or chain is stored as a run. The run does not
 // end when all of its tasks have ended.
 type ProtocolRows interface {
-	// OwnsRun reports whether a run holds the tasks of a channel or a chain.
+	// OwnsRun reports whether a run holds the tasks of a channel or a chain of the protocol.
 	OwnsRun(run string) bool
 	// FindOld returns three kinds of rows that are older than the time before: tasks that have
 	// ended, inputs that an agent has claimed, and notes. An input is text or key presses for an
@@ -46,13 +46,14 @@ type ProtocolRows interface {
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows lists the old rows of protocol clients, and the tasks that are kept.
+// OldProtocolRows lists the old rows that clients of the coordinator protocol have created. It also
+// lists the tasks of such clients that are kept.
 type OldProtocolRows struct {
 	Tasks []OldTask
 	// KeptTasks has the tasks of protocol clients that have not ended or are too recent to delete.
-	// Their events are kept, too.
+	// The events of these tasks are kept, too.
 	KeptTasks map[store.TaskKey]bool
-	Inputs    []store.ItemKey // inputs that an agent has claimed
+	Inputs    []store.ItemKey // inputs (text or key presses for an agent) that an agent has claimed
 	Notes     []store.ItemKey
 }
 
@@ -61,7 +62,7 @@ type OldTask struct {
 	store.TaskKey
 	LastAttempt string // id of the task's last attempt; changes if the task is started again
 	Attempts    int
-	Inputs      store.ItemList // inputs of the task that no agent has claimed
+	Inputs      store.ItemList // inputs of the task (text or key presses for its agent) that no agent has claimed
 }
 
 // repeatWithin is how long idempotency records are kept at least. Such a record is the stored
@@ -82,7 +83,7 @@ type Found struct {
 	promisesBefore time.Time // idempotency records that were stored before this time are old
 	partlyDeleted  []string  // ids of runs whose deletion an earlier prune did not finish
 	protocol       OldProtocolRows
-	ownsRun        func(run string) bool // reports whether a run holds the tasks of a channel or a chain
+	ownsRun        func(run string) bool // reports whether a run holds the tasks of a channel or a chain of the coordinator protocol
 	workers        []string
 }
 
@@ -172,7 +173,8 @@ func (l *search) reasonToKeep(id string) (string, error) {
 	return l.ReasonToKeep(l.Reader, run)
 }
 
-// latestRuns returns, for each project, the ids of those KeepLatest runs that ended last.
+// latestRuns returns the ids of the runs that KeepLatest protects: in each project, the runs that
+// ended last, KeepLatest of them.
 func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.KeepLatest <= 0 {
@@ -302,8 +304,8 @@ func (l *search) countEvents() error {
 }
 
 // orphan reports whether an old event may be deleted. That is so if the event belongs to no run, if
-// its run no longer exists, or if its task is a protocol client's task that is not kept.
-// existingRuns has the ids of existing runs.
+// its run no longer exists, or if its task was created by a client of the coordinator protocol and
+// is not in KeptTasks. existingRuns has the ids of existing runs.
 func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 	switch {
 	case e.Run == "" || !existingRuns[e.Run]:
@@ -315,7 +317,8 @@ func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 }
 
 // DeletedUpTo returns the highest sequence number of all deleted events, or 0 if no event was
-// deleted yet. A reader that starts at an earlier event may miss events.
+// deleted yet. A reader that continues after a lower sequence number may miss events, because they
+// were deleted.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

@@ -7,19 +7,19 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// eventContent is a decoded event with the rows that it has changed. Documents are computed from
-// these rows.
+// eventContent is a decoded event with the rows that it has changed. From these rows the recorder
+// computes the run's documents, which are files for other programs.
 type eventContent struct {
 	store.Event
 	run  *store.Run  // the run's row; nil if the run has not changed
 	task *store.Task // the task's row; nil if the task has no new status
-	// attempt is the attempt's row if the attempt has started or ended, or if its agent has
-	// started. Otherwise it is nil.
+	// attempt is the attempt's row if the attempt has started or ended, or if the process of its
+	// agent has started. Otherwise it is nil.
 	attempt *store.Attempt
 }
 
-// decodeEvent decodes an event. ok is false if the event does not change any document, for example
-// because it is about a question.
+// decodeEvent decodes an event. ok is false if the recorder's documents do not depend on the event,
+// for example because it is about a question.
 func decodeEvent(e store.Event) (n eventContent, ok bool, err error) {
 	n.Event = e
 	switch {

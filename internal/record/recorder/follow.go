@@ -8,9 +8,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// open sets r.state to the state of the run before the run's first event, so that catchUp can apply
-// all events of the run. It does nothing if r.state is already set. It also reads the stored
-// cursor, because the ledger records for events up to the cursor are already written.
+// open does nothing if r.state is already set. Otherwise it sets r.state to the state of the run
+// before the run's first event, so that catchUp can apply all events of the run. It also reads the
+// stored cursor: the sequence number up to which the ledger records for the events are already
+// written. A ledger record is a file about an attempt.
 func (r *Recorder) open(ctx context.Context) error {
 	if r.state != nil {
 		return nil
@@ -27,8 +28,8 @@ func (r *Recorder) open(ctx context.Context) error {
 }
 
 // openFrom does the same as open, but always sets r.state and does not read the stored cursor.
-// Instead, the parameter recorded is the sequence number up to which the ledger records of events
-// are already written.
+// Instead, the caller passes the cursor's value as the parameter recorded: the sequence number up
+// to which the ledger records (files about attempts) for the events are already written.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
@@ -73,8 +74,8 @@ const eventsAtOnce = 1000
 // catchUp applies all new events of the run to r.state.
 func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.apply) }
 
-// apply applies one event of the run to r.state. If a ledger record must be written for the event,
-// apply adds the record to r.pending.
+// apply applies one event of the run to r.state. If a ledger record (a file about an attempt) must
+// be written for the event, apply adds the record to r.pending.
 func (r *Recorder) apply(e store.Event) error {
 	if r.state.isKnownTask(e) {
 		return nil
@@ -96,8 +97,8 @@ func (r *Recorder) apply(e store.Event) error {
 	return nil
 }
 
-// follow calls visit for each of the run's events after the sequence number *seq. It sets *seq to
-// the sequence number of the last event that it has read.
+// follow calls the function visit for each of the run's events after the sequence number *seq. It
+// sets *seq to the sequence number of the last event that it has read.
 func (r *Recorder) follow(ctx context.Context, seq *int64, visit func(store.Event) error) error {
 	for {
 		var events []store.Event

@@ -19,8 +19,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// entry is a record to write to the ledger: the start or the end of an attempt. The entry for an
-// end also has the data of the start, because the start may not have been written.
+// entry is a record to write to the ledger, a folder with the records of attempts. It describes the
+// start or the end of an attempt. The entry for an end also has the data of the start, because the
+// start may not have been written.
 type entry struct {
 	seq     int64
 	task    string
@@ -34,11 +35,12 @@ type entry struct {
 	// end is set only in the entry for a start, and only if the attempt's end is written together
 	// with its start. It says how the attempt ended.
 	end     *ledger.Result
-	written bool // the entry's start was already written in a batch, with the attempt's end
+	written bool // the start was already written in a batch, together with the attempt's end
 }
 
-// entryOf returns the ledger entry for an event, or false if the event needs none. stopping reports
-// whether the run is stopping. If so, no attempt is retried.
+// entryOf returns the ledger entry for an event: a record of the start or the end of an attempt. It
+// returns false if the event needs no entry. The parameter stopping says whether the run is
+// stopping. If so, no attempt is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false
@@ -51,9 +53,10 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 	return e, true
 }
 
-// resultOf returns the ledger's result for an attempt that has ended. OutputSummary is the agent's
-// last message, or what went wrong. Reason is the same text if the attempt succeeded. If it failed,
-// Reason is the failure class, so that reports can count the failures of each class.
+// resultOf returns the ledger's record of how an attempt ended. The field OutputSummary is the
+// agent's last message, or what went wrong. If the attempt succeeded, the field Reason is the same
+// text. If it failed, Reason is the failure class, so that reports can count the failures of each
+// class.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -74,9 +77,9 @@ func resultOf(a store.Attempt) *ledger.Result {
 	return r
 }
 
-// verificationOf combines the results of all verify commands into one. It returns nil if there are
-// no results. It sets only Overall, because it cannot tell which commands are linters and which are
-// tests.
+// verificationOf combines the results of the commands that checked an attempt's work. It returns
+// nil if there are no results. It sets only the field Overall, because it cannot tell which
+// commands are linters and which are tests.
 func verificationOf(checks json.RawMessage) *ledger.Verification {
 	var list []fleet.Check
 	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
@@ -90,9 +93,10 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt. previous is the task's previous attempt, or nil.
-// messages are the texts of the users' messages in the attempt's first prompt. The record's
-// MaxRetries is at least 1, because the ledger's schema does not allow 0.
+// runOf returns the run record of an attempt, which tells the ledger what was started. The
+// parameter previous is the task's previous attempt, or nil. The parameter messages has the texts
+// of the users' messages in the attempt's first prompt. The record's MaxRetries is at least 1,
+// because the ledger's schema does not allow 0.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{
@@ -106,8 +110,9 @@ func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Att
 	return ledger.NewRun(d, e.started)
 }
 
-// messagesOf returns the texts of the messages in an attempt's first prompt. It leaves out messages
-// that the agent received later, because a run record never changes.
+// messagesOf returns the texts of the users' messages in an attempt's first prompt. It leaves out
+// messages that the agent received later, because the prompt in the ledger's record of an attempt
+// never changes.
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
@@ -127,14 +132,16 @@ func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) 
 	return texts, nil
 }
 
-// bead identifies a task in the ledger. Ledger records call a task a bead.
+// bead identifies a task in the ledger, the folder with the records of attempts. The ledger calls a
+// task a bead.
 type bead struct {
 	name    string
-	earlier int // number of attempts at the bead before the task began
+	earlier int // number of earlier attempts at the same work item (bead), in other runs or by other tools
 }
 
-// beadOf returns the bead of a task. If the task was created for a bead of a ledger, d is set, and
-// beadOf returns this bead. Otherwise it returns a bead with a generated name.
+// beadOf returns the bead of a task. A bead is a work item for which the ledger, a folder, has the
+// records of all attempts. If the task was created for an existing bead, the parameter d names this
+// bead. Otherwise d is nil, and beadOf returns a bead with a generated name.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -142,17 +149,18 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	return bead{name: generatedBead(task, run)}
 }
 
-// BeadName returns the name of a task's bead in the ledger. earlier is the number of attempts at
-// the bead before the task began.
+// BeadName returns the name of a task's bead, the work item under which the ledger records the
+// attempts. earlier is the number of attempts at the bead before the task began.
 func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 	b := beadOf(t.Run, t.Task, spec.Dispatch)
 	return b.name, b.earlier
 }
 
-// generatedBead returns the bead name for a task that was not created for a bead: "bd-", the task's
-// id, and the last part of the run's id. The name contains the run's id because a ledger has
+// generatedBead returns the name under which the ledger records the attempts at a task, if the task
+// was not created for an existing bead (a work item of the ledger). The name consists of "bd-", the
+// task's id, and the last part of the run's id. It contains the run's id because a ledger has
 // records of many runs, whose tasks often have the same ids. If the task's id is too long or
-// otherwise cannot be part of a bead name, generatedBead changes the id and adds its hash.
+// otherwise cannot be part of a bead name, generatedBead changes this id and adds a hash of it.
 func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
@@ -167,5 +175,5 @@ func generatedBead(task, run string) string {
 	return start + end
 }
 
-// maxBead is the maximum length of a bead name in bytes.
+// maxBead is the maximum length of a bead name in bytes. A bead is a work item in the ledger.
 const maxBead = 200

@@ -10,18 +10,19 @@ import (
 	"gaffer/session"
 )
 
-// Preview computes the session document that a recorder would write for a run. It writes no file.
-// It remembers its position in the events, so repeated calls of Document are cheap. It is not safe
-// for concurrent use.
+// Preview computes the session document of a run, the status file that a recorder would write for
+// other programs. It writes no file. It remembers its position in the events, so repeated calls of
+// Document are cheap. It is not safe for concurrent use.
 type Preview struct{ recorder *Recorder }
 
-// NewPreview returns the Preview of a run. It accesses no files. sessions is used only to compute
-// the names of log files, which the document contains.
+// NewPreview returns the Preview of a run. It accesses no files. The parameter sessions is used
+// only to compute the names of log files, which the session document contains.
 func NewPreview(s store.Store, run, project string, sessions *session.Store) *Preview {
 	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
-// Document returns the current content of the session document.
+// Document returns the current content of the run's session document, a status file for other
+// programs.
 func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
 	if r.state == nil {
@@ -35,8 +36,8 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	return r.opts.Session.Render(r.opts.Run, &r.state.status)
 }
 
-// errUpToDate is returned by a visit function to stop reading events at the end of the run. It is
-// not a failure.
+// errUpToDate ends the reading of events when the run has ended. The function that
+// [Recorder.follow] calls for each event returns it. It does not mean a failure.
 var errUpToDate = errors.New("up to date")
 
 // catchUp applies new events like [Recorder.catchUp]. If the run has ended, it stops at the event
@@ -76,9 +77,10 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls visit with the ledger records of each attempt of a run: first the ended attempts,
-// in the order in which they ended, then the running attempts. It accesses no files. l is used only
-// to compute the names of records.
+// Records calls the function visit for each attempt of a run, with the records that the ledger has
+// of the attempt. It begins with the ended attempts, in the order in which they ended. The running
+// attempts follow. Records accesses no files. The parameter l is used only to compute the names of
+// records.
 func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, visit func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -116,9 +118,9 @@ type startedAttempts struct {
 	order    []attemptKey
 }
 
-// emitEnded processes the recorder's pending entries and clears them. If an entry is the end of an
-// attempt, emitEnded calls visit with the records of this attempt. If it is a start, emitEnded adds
-// the attempt to u.started.
+// emitEnded processes the ledger entries that the recorder has not written yet, and then clears
+// them. If an entry is about the end of an attempt, emitEnded calls u.visit with the records of
+// this attempt. If it is about the start, emitEnded adds the attempt to u.started.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}
@@ -136,7 +138,7 @@ func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	return nil
 }
 
-// emitRunning calls visit with the records of the attempts that are still running.
+// emitRunning calls u.visit with the ledger records of the attempts that are still running.
 func (u *startedAttempts) emitRunning(ctx context.Context) error {
 	for _, name := range u.order {
 		if e, runs := u.started[name]; runs {

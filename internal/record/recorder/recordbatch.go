@@ -8,9 +8,10 @@ import (
 	"gaffer/ledger"
 )
 
-// writeTogether writes the start and the end of several ended attempts in one batch, which is
-// faster than one by one. It leaves out tasks that already have a run record. It ignores errors,
-// because the caller later writes each missing record separately and reports its error.
+// writeTogether writes the start and the end of several ended attempts to the ledger in one batch,
+// which is faster than one by one. It leaves out tasks for which the ledger already has a record.
+// It ignores errors, because the caller later writes each missing record separately and reports its
+// error.
 func (r *Recorder) writeTogether(ctx context.Context) {
 	list := r.pending[:min(len(r.pending), lookahead)]
 	ends := map[attemptKey]*ledger.Result{}
@@ -47,8 +48,9 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	}
 }
 
-// runRecords returns the run records of started attempts. It reads the tasks' specifications from
-// the store each time, because they may be too large to keep in memory.
+// runRecords returns the run records of started attempts, which tell the ledger what was started.
+// It reads the tasks' specifications from the store each time, because they may be too large to
+// keep in memory.
 func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
@@ -64,9 +66,9 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			}
 			var before *store.Attempt
 			var said []string
-			// Read the task's attempts only if the prompt depends on them: the prompt of a later
-			// attempt mentions the previous attempt, and the row of an attempt lists the messages
-			// in its prompt.
+			// Read the task's attempts only if the prompt of this attempt depends on them. The
+			// prompt of a second or later attempt mentions the previous attempt. If users have sent
+			// messages, the attempt's row lists those that its prompt contains.
 			if e.number > 1 || t.HasMessages {
 				tries, err := from.Attempts(key)
 				if err != nil {

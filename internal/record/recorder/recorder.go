@@ -1,9 +1,11 @@
-// Package recorder writes the state of a run to documents that other programs read: the session's
-// status.json and, for each attempt, a run record and a result record in the ledger.
+// Package recorder writes the state of a run to documents that other programs read. The file
+// status.json describes the run, which these programs call a session. The ledger is a folder with
+// two records for each attempt: the run record says what was started, and the result record says
+// how the attempt ended.
 //
 // The store is authoritative. A recorder reads the events of one run in order and computes the
-// run's state in terms of the session protocol. Its output depends only on the data in the store,
-// never on a clock, so writing it again produces the same bytes. A cursor in the store contains the
+// documents from them. The documents depend only on the data in the store, never on a clock, so a
+// recorder that writes a document again produces the same bytes. A cursor in the store contains the
 // sequence number of the last event whose run and result records are written. status.json needs no
 // cursor: every recorder rewrites the whole file when it starts.
 package recorder
@@ -26,7 +28,7 @@ type Options struct {
 	Store   store.Store
 	Run     string // id of the run, which is also the id of its session
 	Session *session.Store
-	Ledger  *ledger.Store     // ledger for run and result records; nil to write none
+	Ledger  *ledger.Store     // ledger for the records of attempts; nil to write none
 	Project string            // path of the project; records contain it as the repository
 	Notice  func(text string) // prints a message to the user; must not be nil
 	Quiet   bool              // do not print temporary problems; Flush returns those that remain
@@ -40,8 +42,8 @@ type Options struct {
 	// Pace is how long events are collected between two writes. Zero means DefaultPace.
 	Pace time.Duration
 	// CheckInterval is the time between two checks while there are no events. A check looks for
-	// changes that other programs have made to the document, and retries failed writes. Zero means
-	// DefaultCheckInterval.
+	// changes that other programs have made to the session's document, and retries failed writes.
+	// Zero means DefaultCheckInterval.
 	CheckInterval time.Duration
 }
 
@@ -51,8 +53,8 @@ const (
 	DefaultCheckInterval = 2 * time.Second
 )
 
-// Recorder writes the documents of one run. It is not safe for concurrent use. Several processes
-// may record the same run, each with its own Recorder.
+// Recorder writes the documents of one run, which are files for other programs. It is not safe for
+// concurrent use. Several processes may record the same run, each with its own Recorder.
 type Recorder struct {
 	opts      Options
 	cursor    string // name of the run's cursor in the store
@@ -60,7 +62,7 @@ type Recorder struct {
 	state     *sessionState // nil until open was called
 	seq       int64         // sequence number of the last event that was read
 	// recorded is the value of the stored cursor: the sequence number of the last event whose
-	// ledger records are written.
+	// ledger records (files about attempts) are written.
 	recorded         int64
 	pending          []entry             // ledger records to write, in the order of their events
 	writtenWithStart map[attemptKey]bool // attempts whose end was already written together with their start
@@ -91,7 +93,8 @@ func (r *Recorder) pace() time.Duration {
 // are written without such a delay.
 func (r *Recorder) due() bool { return time.Since(r.lastWrite) >= r.pace() }
 
-// CursorOf returns the name of the store's cursor for the records of a run.
+// CursorOf returns the name of a run's cursor in the store. The cursor is the sequence number of
+// the last event whose records the recorder has written.
 func CursorOf(run string) string { return "recorder " + run }
 
 // New returns a recorder. It does not access the store or any file.
@@ -137,7 +140,7 @@ func (r *Recorder) runUntilError(ctx context.Context) error {
 		}
 		r.reportOnce(ctx, eventsProblem, nil)
 		if !r.state.ended() {
-			r.write(ctx, false) // writing also reads new events, possibly the last one of the run
+			r.write(ctx, false) // writing also reads new events, possibly the last one of the run, so check for the end again
 		}
 		if r.state.ended() {
 			return r.flush(ctx)
@@ -166,8 +169,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run again from the store. It does not change existing ledger
-// records, because these are immutable.
+// Rebuild writes all documents of the run again from the store. It adds missing ledger records
+// (files about attempts). It does not replace existing ones, because these are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -214,9 +217,9 @@ func (r *Recorder) problems() error {
 }
 
 // wait waits until the recorder should write again. It returns at once if ledger records are
-// pending and the last write of records did not fail. Otherwise it waits until one pace has passed
-// since began. Then it waits for a new event, a change of the document by another program, or the
-// time to retry a failed write.
+// pending and the last write of records did not fail. Otherwise it first waits until the time
+// r.pace() has passed since the time began. Then it waits for a new event, a change of the document
+// by another program, or the time to retry a failed write.
 func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.failing[recordsProblem] == nil {
 		return ctx.Err()

@@ -11,8 +11,9 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes those ledger records again that other programs have deleted. It only looks
-// for missing files. It does not read existing records, because records are immutable.
+// restoreDeleted writes those ledger records (files about attempts) again that other programs have
+// deleted. It only looks for missing files. It does not check the content of existing records,
+// because programs must not change records.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil
@@ -65,9 +66,10 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 // fileNames is the set of names of the regular files in a folder.
 type fileNames map[string]bool
 
-// has reports whether a record file exists for each attempt of a task. attempts is the number of
-// these attempts. The last attempt's file is named after the bead, such as bd-1.json. The files of
-// earlier attempts also have the attempt's number in their names.
+// has reports whether a record file exists for each attempt of a task. The parameter attempts is
+// the number of these attempts. The parameter as has the name of the task in the ledger. The last
+// attempt's file has this name, such as bd-1.json. The files of earlier attempts also have the
+// attempt's number in their names.
 func (n fileNames) has(as bead, attempts int) bool {
 	if attempts > 0 && !n[as.name+".json"] {
 		return false

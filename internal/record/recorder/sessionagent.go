@@ -72,10 +72,10 @@ func asEnded(a session.Agent, final session.State, n eventContent) session.Agent
 	return a
 }
 
-// seconds returns the duration between two times in whole seconds, as written to a document. It
-// returns 1 for a shorter duration, because programs that show the document take 0 as unknown. It
-// returns 0 if end is before start, which happens if the clock was set back. It returns nil if
-// start is zero.
+// seconds returns the duration between two times in whole seconds, as written to a document. If the
+// duration is below one second, it returns 1, because programs that show the document take 0 as
+// unknown. If end is before start, which happens if the clock was set back, it returns 0. If start
+// is zero, it returns nil.
 func seconds(start, end time.Time) *float64 {
 	if start.IsZero() {
 		return nil
@@ -87,8 +87,8 @@ func seconds(start, end time.Time) *float64 {
 	return &n
 }
 
-// pidOf returns a pointer to a copy of the attempt's process id, or nil if the id is unknown. With
-// a pointer into the attempt, the state of a large run would keep all attempts in memory.
+// pidOf returns a pointer to a copy of the attempt's process id, or nil if the id is unknown. It
+// copies the id, because a pointer into the attempt would keep the whole attempt in memory.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {
 		return nil

@@ -19,9 +19,9 @@ import (
 type sessionState struct {
 	status     session.Status
 	stopping   bool            // the run starts no more tasks
-	agentIndex map[string]int  // index of each task in status.Agents and attempts, by the task's id
+	agentIndex map[string]int  // by task id: the index of the task in status.Agents and in the field attempts
 	attempts   []attemptCounts // number of attempts at each task, with the same indexes as status.Agents
-	beads      map[string]bead // beads of the tasks that were created for a bead, by task id
+	beads      map[string]bead // by task id: the bead (work item of the ledger) for which the task was created, if any
 	changed    map[int]bool    // indexes in status.Agents of agents with unwritten changes
 	unwritten  bool            // the written document differs from this state
 }
@@ -37,8 +37,8 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 		Status: session.Running, Waves: []session.Wave{},
 	}
 	if len(tasks) == 0 {
-		// Take the status of a run without tasks from its row, because openFrom skips its past
-		// events.
+		// openFrom skips the past events of a run without tasks. So take the status of such a run
+		// from its row.
 		p.applyRun(run)
 	}
 	waves := wavesOf(tasks)
@@ -51,7 +51,8 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 	return p, nil
 }
 
-// add adds a task to the state, as a queued agent.
+// add adds a task to the state as a queued agent, because the session protocol calls a task an
+// agent.
 func (p *sessionState) add(t store.Task, wave int, project string) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
@@ -70,7 +71,7 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 }
 
 // addLater adds a task that was added to the run after the state p was created. It puts the task in
-// the first wave.
+// the first wave. The session protocol calls a group of tasks a wave.
 func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (p *sessionState) addLater(t store.Task, project string) error {
 	return nil
 }
 
-// bead returns the bead of a task in the ledger.
+// bead returns the bead of a task: the work item under which the ledger records the attempts.
 func (p *sessionState) bead(run, task string) bead {
 	if b, ok := p.beads[task]; ok {
 		return b
@@ -88,8 +89,8 @@ func (p *sessionState) bead(run, task string) bead {
 	return beadOf(run, task, nil)
 }
 
-// sourceOf returns the session protocol's word for the source of a run. If the protocol has no word
-// for the source, it returns the word for a plan.
+// sourceOf returns how a run was created, as a word of the session protocol. If the protocol has no
+// word for it, it returns the word for a run that was created from a plan file.
 func sourceOf(run store.Run) string {
 	if slices.Contains(session.Sources(), run.Source) {
 		return run.Source
@@ -107,9 +108,9 @@ func relativeTo(folder, file string) string {
 	return filepath.ToSlash(relative)
 }
 
-// wavesOf returns the wave number of each task. If the plan gives every task a wave, wavesOf
-// returns these numbers. Otherwise it computes them: a task is in a later wave than all tasks that
-// it waits for.
+// wavesOf returns the wave number of each task. A wave is a group of tasks in the session protocol.
+// If the plan gives every task a wave, wavesOf returns these numbers. Otherwise it computes the
+// numbers, so that each task is in a later wave than all tasks that it waits for.
 func wavesOf(tasks []store.Task) []int {
 	waves := make([]int, len(tasks))
 	given, p := true, plan.Plan{}
@@ -133,7 +134,8 @@ func wavesOf(tasks []store.Task) []int {
 	return waves
 }
 
-// sessionWaves returns the waves of a session, each with the ids of its agents.
+// sessionWaves returns the waves of a session, which are groups of agents. Each wave has the ids of
+// its agents.
 func sessionWaves(agents []session.Agent) []session.Wave {
 	members := map[int][]string{}
 	for _, a := range agents {

@@ -123,10 +123,11 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 	return err
 }
 
-// writeRecords writes the pending ledger records in order, while goOn returns true. It skips
-// records that can never be written. It also skips a record if there is a folder or special file
-// with its name, and returns an error about it. restoreDeleted writes that record after the user
-// has removed the file. writeRecords stops at any other error.
+// writeRecords writes the pending ledger records in order, while the function goOn returns true. It
+// skips records that can never be written. If a folder or special file has the name of a record,
+// writeRecords skips the record, too, and finally returns an error about it. When the user has
+// removed the folder or special file, restoreDeleted writes the record. At any other error,
+// writeRecords stops.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
@@ -153,8 +154,9 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 // written.
 const lookahead = 64
 
-// withEnd adds the end of an attempt to the entry e for its start, if the end is among the pending
-// records. Then both are written together, and the pending end is skipped later.
+// withEnd looks among the pending records for the end of the attempt whose start is the entry e. If
+// it finds the end, it adds the end to e, so that both are written together. The pending end is
+// then skipped later.
 func (r *Recorder) withEnd(e entry) entry {
 	if e.result != nil || e.written {
 		return e
@@ -177,7 +179,8 @@ func isPermanent(err error) bool {
 		record *ledger.RecordError
 	)
 	if errors.As(err, &other) {
-		// If Attempt is 0, another program has changed the record meanwhile. A new try may succeed.
+		// If other.Attempt is 0, another program has changed the record in the meantime. Then a new
+		// try may succeed.
 		return other.Attempt > 0
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
@@ -187,7 +190,7 @@ func isPermanent(err error) bool {
 // special file with its name.
 func isOtherFileType(err error) bool {
 	form := (*statefile.FormError)(nil)
-	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // only records end with .json; other paths are folders of records
+	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // the files of records end with .json; other paths are folders of records
 }
 
 // refuse counts a record that can never be written. It stores and prints only the first few errors,
@@ -200,8 +203,8 @@ func (r *Recorder) refuse(err error) {
 	}
 }
 
-// record writes one entry. If the record's file exists but is damaged, record renames the damaged
-// file first.
+// record writes one entry, the start or the end of an attempt, to the ledger. If the entry's file
+// exists but is damaged, record renames the damaged file first.
 func (r *Recorder) record(ctx context.Context, e entry) error {
 	err := r.writeEntry(ctx, e)
 	var corrupt *statefile.CorruptError
@@ -255,8 +258,9 @@ func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 	return err
 }
 
-// withBeadName returns the result with the fields Bead and Attempt set. Attempt is the attempt's
-// number in the ledger, which counts all attempts at the bead.
+// withBeadName returns the result with the fields Bead and Attempt set. Bead is the task's name in
+// the ledger. Attempt counts all attempts that the ledger has under this name, also those of other
+// runs.
 func (r *Recorder) withBeadName(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number

@@ -13,7 +13,7 @@ import (
 //go:embed axe/axe.min.js
 var axe string
 
-// finding is a rule of axe-core that a page violates.
+// finding describes an accessibility rule that the page violates. The script axe-core reports it.
 type finding struct {
 	Rule   string   `json:"rule"`
 	Impact string   `json:"impact"`
@@ -21,16 +21,16 @@ type finding struct {
 	Nodes  []string `json:"nodes"`
 }
 
-// examine is a script that returns the findings of axe-core on the page that are serious or
-// critical.
+// examine is a script that checks the page with axe-core. It returns the serious and critical
+// findings.
 const examine = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations
   .filter((v) => v.impact === 'serious' || v.impact === 'critical')
   .map((v) => ({ rule: v.id, impact: v.impact, help: v.help,
     nodes: v.nodes.map((n) => n.target.join(' ') + '\n      ' + n.html.slice(0, 200) + '\n      ' + [...n.any, ...n.all, ...n.none].map((c) => c.message).join('; ')) })))`
 
-// Accessible fails the test if axe-core has a serious or critical finding on the page in its
-// current state. It examines the page in light and in dark colours. name is the page's name in the
-// failure message.
+// Accessible checks the accessibility of the page in its current state with axe-core. The test
+// fails if there is a serious or critical finding. The page is checked in light and in dark
+// colours. The parameter name is the page's name in the failure message.
 func (p *Page) Accessible(name string) {
 	p.t.Helper()
 	defer p.Dark(p.dark)

@@ -40,8 +40,8 @@ func Start(dir string) (*Browser, error) {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
-		// Turn off animations: the dashboard would redraw its symbols for running agents 60 times a
-		// second.
+		// Turn off animations. With animations, the dashboard would redraw its symbols for running
+		// agents 60 times a second.
 		chromedp.Flag("force-prefers-reduced-motion", true),
 		chromedp.Flag("enable-precise-memory-info", true),
 		chromedp.Flag("js-flags", "--expose-gc"),

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// moments holds shell commands that replace the word MOMENT in killer. Each of them kills the
-// process that has called git. The first does so without running git, the second after git has run,
-// and the third before git runs. In the third case git makes its change although the process is
-// dead.
+// moments holds shell commands, one of which replaces the word MOMENT in the script killer. Each of
+// them kills the process that has called git. The first command does not run git. The second runs
+// git before it kills the process. The third kills the process and then runs git, so git makes its
+// change although its caller is dead.
 var moments = []string{
 	`kill -9 $PPID; exit 1`,
 	`"$REAL_GIT" "$@"; code=$?; kill -9 $PPID; exit $code`,
@@ -21,7 +21,8 @@ var moments = []string{
 }
 
 // killer is a script that is called in place of git. It counts the git commands that change the
-// repository. At command number KILL_AT, it kills the process that has called it.
+// repository. At the command whose number is in the variable KILL_AT, it kills the process that has
+// called the script.
 const killer = `#!/bin/sh
 case " $* " in
 *" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" merge --ff-only "* | *" config --local "* | *" reset --keep "* | *" read-tree --reset "*)
@@ -35,16 +36,16 @@ exec "$REAL_GIT" "$@"
 `
 
 // EachCrash tests that a program can be killed at any of its git commands that change the
-// repository. It calls run again and again. run must start the program with the environment env,
-// wait until the program has ended, check that repeating the work succeeds, and return the
-// program's error.
+// repository. It calls the function run again and again. The function run must start the program
+// with the environment env, wait until the program has ended, check that repeating the work
+// succeeds, and return the program's error.
 //
-// In the first call of run, the program is killed at its first such git command, in the second call
-// of run at the second one, and so on. The series ends when the program was not killed, because it
-// has run fewer git commands. There are three such series. In the first, git does not make its
-// change. In the second, the program is killed after the change. In the third, it is killed before
-// the change, but git makes the change all the same. The test fails if a series has fewer than
-// minCrashes crashes.
+// EachCrash makes three series of calls. In the first call of a series, the program is killed at
+// its first such git command, in the second call at its second one, and so on. A series ends with
+// the call in which the program was not killed, because it has run fewer git commands. In the first
+// series, git does not make its change. In the second, the program is killed after the change. In
+// the third, the program is killed before the change, but git makes the change all the same. The
+// test fails if a series has fewer than minCrashes crashes.
 func EachCrash(t *testing.T, minCrashes int, run func(env []string) error) {
 	t.Helper()
 	program, err := exec.LookPath("git")

@@ -110,7 +110,7 @@ func (r *Repo) Worktrees() int {
 const childVariable = "GITTEST_CHILD"
 
 // Main must be called first in TestMain. In a child process, which a command from [Child] has
-// started, Main calls act and exits. In any other process it only hides the user's git
+// started, Main calls the function act and exits. In any other process it only hides the user's git
 // configuration from the tests.
 func Main(act func(name, dir, argument string) error) {
 	if name := os.Getenv(childVariable); name != "" {
@@ -127,8 +127,8 @@ func Main(act func(name, dir, argument string) error) {
 	_ = os.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 }
 
-// Child returns a command that starts the test program again as a child process. In this process,
-// [Main] calls act with name, dir and the argument as JSON.
+// Child returns a command that starts the test program again as a child process. In the child
+// process, [Main] calls its parameter act with name, dir and the argument as JSON.
 func Child(t *testing.T, name, dir string, argument any, env ...string) *exec.Cmd {
 	t.Helper()
 	data, err := json.Marshal(argument)

@@ -19,8 +19,8 @@ type Network struct {
 	last int // number of machines that were added so far
 }
 
-// New returns a network without machines. If the kernel does not permit machines, it skips the
-// test, or fails it in CI.
+// New returns a network without machines. If the kernel refuses to create simulated machines, New
+// skips the test. In CI it fails the test instead.
 func New(t testing.TB) *Network {
 	t.Helper()
 	hub, err := newSpace("switch")

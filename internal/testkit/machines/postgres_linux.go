@@ -25,7 +25,7 @@ type Postgres struct {
 	dir     string
 	bin     string
 	process *Process
-	fast    time.Duration // how long Stop waits for a Fast stop before it sends Immediate
+	fast    time.Duration // how long Stop waits after the signal Fast before it sends the signal Immediate
 }
 
 // Postgres starts a PostgreSQL server on the machine. The server has PostgreSQL's default settings

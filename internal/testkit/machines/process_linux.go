@@ -51,7 +51,8 @@ func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
 	return p
 }
 
-// child returns the process of the program itself, or nil if it has already ended.
+// child returns the process of the program, which is the child of the process nsenter. It returns
+// nil if the program has already ended.
 func (p *Process) child() *os.Process {
 	p.t.Helper()
 	pid := p.outer.Process.Pid

@@ -192,7 +192,8 @@ func stateOf(stat, status string) state {
 	return running
 }
 
-// signals returns the set of signals called name, such as SigPnd, in a process's file status.
+// signals reads a set of signals from the text of a process's file /proc/PID/status. The parameter
+// name is the start of the line with the set, such as SigPnd.
 func signals(status, name string) (set uint64) {
 	_, after, _ := strings.Cut(status, "\n"+name+":")
 	text, _, _ := strings.Cut(after, "\n")

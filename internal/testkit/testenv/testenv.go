@@ -62,7 +62,8 @@ func Proof(t testing.TB) {
 }
 
 // Program returns the path of a gaffer program that was built from this source tree. The test
-// scripts build it once for all packages. Without a script, each test process builds it once.
+// scripts build the program once for all packages. If no script runs the tests, each test process
+// builds it once.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := BuildProgram()
@@ -89,8 +90,8 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Other test processes may build at the same time. So each process builds a file of its own and
-	// then renames it to the common name.
+	// Other test processes may build the program at the same time. So each process builds a file of
+	// its own and then renames that file to the common name.
 	own := filepath.Join(dir, fmt.Sprintf("gaffer-%d", os.Getpid()))
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./cmd/gaffer")
 	build.Dir = root
@@ -101,7 +102,8 @@ var BuildProgram = sync.OnceValues(func() (string, error) {
 	return path, os.Rename(own, path)
 })
 
-// moduleRoot returns the folder that contains go.mod, above the test's folder.
+// moduleRoot returns the module's root folder: the nearest folder that contains go.mod, starting at
+// the test's folder and going up.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -137,8 +139,9 @@ func ProcessesWith(variable string) (pids []int) {
 	return pids
 }
 
-// Wait calls check again and again until it returns nil. After Patience the test fails with the
-// last error.
+// Wait calls the function check again and again until it returns nil. If that takes longer than
+// [Patience], Wait fails the test with the last error of check. The parameter what names the
+// awaited condition in the failure message.
 func Wait(t testing.TB, what string, check func() error) {
 	t.Helper()
 	var err error
@@ -147,8 +150,8 @@ func Wait(t testing.TB, what string, check func() error) {
 	}
 }
 
-// Poll calls check again and again until it returns true or the limit has passed. It reports
-// whether check returned true.
+// Poll calls the function check again and again until it returns true or the time limit has passed.
+// Poll reports whether check returned true.
 func Poll(limit time.Duration, check func() bool) bool {
 	start := time.Now()
 	for delay := time.Millisecond; !check(); delay = min(delay*3/2, 250*time.Millisecond) {
@@ -160,8 +163,9 @@ func Poll(limit time.Duration, check func() bool) bool {
 	return true
 }
 
-// WaitFor calls get again and again until ok returns true for its value, and returns that value.
-// After Patience the test fails with the last value.
+// WaitFor calls the function get again and again until the function ok returns true for the value
+// of get. It then returns that value. If that takes longer than [Patience], WaitFor fails the test
+// with the last value.
 func WaitFor[V any](t testing.TB, what string, get func() V, ok func(V) bool) V {
 	t.Helper()
 	var seen V

@@ -1,5 +1,5 @@
-// Package cells measures and fits text in terminal columns. Escape sequences, such as
-// colours, take no columns.
+// Package cells measures the width of text in terminal columns, and shortens or pads text to a
+// given width. Escape sequences, such as those that set colours, take no columns.
 package cells
 
 import (
@@ -15,7 +15,8 @@ func Width(text string) int { return ansi.StringWidth(text) }
 // "…".
 func Truncate(text string, columns int) string { return ansi.Truncate(text, columns, "…") }
 
-// End returns the last part of a text, as much as fits into this number of terminal columns.
+// End returns the last part of a text: as many characters as fit into this number of terminal
+// columns.
 func End(text string, columns int) string {
 	over := Width(text) - max(columns, 0)
 	end := ansi.TruncateLeft(text, over, "")
@@ -27,8 +28,8 @@ func End(text string, columns int) string {
 	return end
 }
 
-// FittingBytes returns how many bytes of a text, from its start, fit into this number of terminal
-// columns.
+// FittingBytes returns the length, in bytes, of the longest beginning of a text that fits into this
+// number of terminal columns.
 func FittingBytes(text string, columns int) int { return len(ansi.Truncate(text, columns, "")) }
 
 // Fill truncates or pads a text to exactly this number of terminal columns. It pads on the right.

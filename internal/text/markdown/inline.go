@@ -89,8 +89,9 @@ func endsEmphasis(text string) bool {
 	return len(text) == 1 || strings.ContainsAny(text[1:2], " \n.,:;!?)]")
 }
 
-// link splits a text into the label and the target of the link at its start, and the text after the
-// link. Brackets in the label must be in pairs. ok is false if the text does not start with a link.
+// link parses the link at the start of a text. It returns the label and the target of the link, and
+// the text after the link. Brackets in the label must be in pairs. ok is false if the text does not
+// start with a link.
 func link(text string) (label, target, after string, ok bool) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

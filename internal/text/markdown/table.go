@@ -8,16 +8,17 @@ import (
 
 const gap = "  " // between two columns
 
-// table writes a table. Each column is as wide as its widest cell. The last column gets the rest of
-// the line, and its text is wrapped if it is longer. If text has to be wrapped and the rest of the
-// line is narrower than 30 terminal columns or than half of the line, table writes a list instead.
-// In the list, the first cell of a row is above the row's other cells.
+// table writes a table. Each column except the last is as wide as its widest cell. The last column
+// gets the rest of the line, and its text is wrapped if it is longer. If text has to be wrapped and
+// the rest of the line is narrower than 30 terminal columns or than half of the line, table writes
+// a list instead. In the list, the first cell of a row is above the row's other cells.
 func (f *formatter) table(lines []string) {
 	rows := make([][]string, 0, len(lines))
 	for i, line := range lines {
 		switch i {
 		case 0:
-			// Format the headings without styles: each heading is painted as a whole below.
+			// Format the headings without styles, because the code below paints each heading as a
+			// whole.
 			rows = append(rows, new(formatter).row(line))
 		case 1: // skip the line of dashes below the head
 		default:

@@ -10,9 +10,10 @@ import (
 )
 
 // Writer writes the output of other programs to a terminal. It keeps text, newlines, tabs and the
-// escape sequences that set colours, and drops all other escape sequences. A carriage return before
-// text becomes a newline. Other characters that are not printable become U+FFFD, the replacement
-// character. The memory use is bounded, even if an escape sequence never ends.
+// escape sequences that set colours, and drops all other escape sequences. If text follows a
+// carriage return, the carriage return becomes a newline, so that the text does not overwrite the
+// line. Other characters that are not printable become U+FFFD, the replacement character. The
+// memory use is bounded, even if an escape sequence never ends.
 type Writer struct {
 	Plain bool // also drop colours
 
@@ -82,8 +83,8 @@ func (p *Writer) handleRune(b *strings.Builder, r rune) {
 		case 0x1b:
 			p.state = commandEnd
 		case '\n':
-			// A newline ends the sequence, so that a sequence without an end does not hide the next
-			// lines.
+			// A newline ends the escape sequence, so that a sequence without an end does not hide
+			// the next lines.
 			p.state = text
 			p.textRune(b, r)
 		}

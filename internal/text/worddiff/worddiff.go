@@ -62,8 +62,8 @@ func Compare(oldLine, newLine string) (olds, news []Piece) {
 	return olds, news
 }
 
-// join appends a word to the last piece of list if the Changed of that piece equals changed.
-// Otherwise it starts a new piece.
+// join appends a word to the last piece of list if the field Changed of that piece equals the
+// parameter changed. Otherwise it appends a new piece with the word.
 func join(list []Piece, word string, changed bool) []Piece {
 	if last := len(list) - 1; last >= 0 && list[last].Changed == changed {
 		list[last].Text += word

@@ -15,8 +15,9 @@ import (
 type Crashes struct {
 	Prepare func(h host.Host) error // runs without faults before Do; may be nil
 	Do      func(h host.Host) error
-	// Check verifies the files that are left after the crash. h is a new process. If done is true,
-	// Do returned without an error, so its result must exist.
+	// Check verifies the files that are left after the crash. h is a new simulated process that was
+	// not affected by the crash. If done is true, Do returned without an error, so its result must
+	// exist.
 	Check func(t *testing.T, h host.Host, done bool)
 }
 

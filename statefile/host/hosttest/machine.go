@@ -37,13 +37,13 @@ type Machine struct {
 	disk      *disk
 	boots     int // number of power cuts so far; part of the boot id of new processes
 	procs     []*Process
-	calls     []*call       // operations that wait until Run selects them
-	threads   int           // number of threads that have not ended
-	changed   chan struct{} // wakes Run when a thread has ended or waits for its turn
+	calls     []*call       // operations of processes that wait until the method Run selects them
+	threads   int           // number of goroutines started by the method Go that have not ended
+	changed   chan struct{} // wakes Run when a goroutine of a process has ended or has added an operation to calls
 	locks     map[string]*kernelLock
 }
 
-// call is an operation of a process that waits until Run selects it.
+// call is an operation of a process that waits until [Machine.Run] selects it.
 type call struct{ turn chan struct{} }
 
 // New returns a machine with an empty disk.
@@ -52,9 +52,9 @@ func New(seed uint64, fault Fault) *Machine {
 	return &Machine{rng: rng, fault: fault, disk: newDisk(), changed: make(chan struct{}, 1), locks: map[string]*kernelLock{}}
 }
 
-// Process starts a process. [Machine.Go] gives it functions to execute. Before the first call of
-// Go, and after [Machine.Run] has returned, the test may also call the process's operations
-// directly.
+// Process starts a simulated process. [Machine.Go] gives it functions to execute, which
+// [Machine.Run] schedules. Before the first call of Go, and after Run has returned, the test may
+// also call the methods of the process directly.
 func (m *Machine) Process() *Process {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +81,8 @@ func (m *Machine) Go(p *Process, work func()) {
 	}()
 }
 
-// Run schedules the threads, one step at a time, until all have ended.
+// Run schedules the threads that [Machine.Go] has started, one step at a time, until all have
+// ended.
 func (m *Machine) Run() {
 	for {
 		synctest.Wait()

@@ -15,13 +15,14 @@ type Process struct {
 	machine   *Machine
 	id        host.Process
 	dead      bool
-	scheduled bool // true if the process's operations wait until Run selects them
+	scheduled bool // true if each operation of the process waits until Machine.Run selects it
 }
 
 var _ host.Host = (*Process)(nil)
 
-// step executes one disk operation. If the process has threads, it first waits until Run selects the
-// operation. If the process is dead or a fault is due, it returns an error instead.
+// step executes one disk operation, the function do. If the process has threads, it first waits
+// until [Machine.Run] selects the operation. If the process is dead or a fault is due, it returns
+// an error instead.
 func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	m := p.machine
 	if c := p.queueUp(); c != nil {
@@ -37,9 +38,9 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	return pathError(op, name, do(m.disk))
 }
 
-// queueUp queues an operation. The caller must then wait until the machine selects the operation,
-// and closes the channel turn of the returned call. queueUp returns nil if the process has no
-// threads: then the operation need not wait.
+// queueUp queues an operation. The caller must then wait until [Machine.Run] selects the operation
+// and closes the channel turn of the returned call. If the process has no threads, the operation
+// need not wait, and queueUp returns nil.
 func (p *Process) queueUp() *call {
 	p.machine.mu.Lock()
 	defer p.machine.mu.Unlock()

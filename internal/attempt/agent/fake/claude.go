@@ -19,7 +19,7 @@ type claude struct {
 	asked        int
 	denials      []object
 	reported     usage                 // total usage that the messages of the model have reported so far
-	spent        atomic.Pointer[usage] // copy of reported that handleLine may read; nil before the first report
+	spent        atomic.Pointer[usage] // copy of the field reported that handleLine may read; nil before the first report
 }
 
 func (c *claude) begin() (string, error) {

@@ -1,7 +1,6 @@
-// Package fake is an agent program without a model. It executes the steps in its prompt
-// and imitates the protocols of the real programs. It is for tests, for demonstrations,
-// and for a first run without an API key. It can also imitate the failures of the real
-// programs.
+// Package fake is an agent program without a language model. It executes the steps in its prompt
+// and imitates the protocols of the real programs. It is for tests, for demonstrations, and for a
+// first run without an API key. It can also imitate the failures of the real programs.
 package fake
 
 import (
@@ -65,7 +64,8 @@ func run(o options, w *stdio) (int, error) {
 	}
 }
 
-// turn executes the steps in lines, and the steps of messages that arrive during the turn.
+// turn executes the steps in the parameter lines. If messages of the user arrive during the turn,
+// it executes the steps in the messages too.
 func (a *actor) turn(lines []string) error {
 	for {
 		for _, message := range a.protocol.arrived() {
@@ -88,8 +88,9 @@ func (a *actor) turn(lines []string) error {
 	}
 }
 
-// scriptEnd is an error that ends the script. If fault is set, the program reports that the work
-// failed. If not, the program exits without a final message.
+// scriptEnd is an error that ends the script, which is the list of steps that the agent executes.
+// If fault is set, the program reports that the work failed. If not, the program exits without a
+// final message.
 type scriptEnd struct {
 	code  int
 	fault *fault

@@ -1,7 +1,7 @@
 package fake
 
-// oneTurn implements a part of the interface protocol, for programs that accept no message after
-// the prompt and do not report their usage during a turn.
+// oneTurn implements some methods of the interface [protocol], for programs that accept no message
+// after the prompt and do not report their usage during a turn.
 type oneTurn struct{}
 
 func (oneTurn) interrupted(usage) int { return 1 }

@@ -16,7 +16,8 @@ type options struct {
 	server   bool   // imitate codex app-server
 	thread   string // id of the conversation to begin or resume
 	resume   bool
-	// prompt is the prompt if given is set. If given is not set, the prompt is read from stdin.
+	// prompt is the prompt if given is set. Then it comes from the arguments, or from a file that
+	// they name. If given is not set, the prompt is read from stdin.
 	prompt string
 	given  bool
 	replay bool    // print each message that is passed to the model, as Claude Code does

@@ -13,7 +13,7 @@ import (
 // stepPrefix is the prefix of each line of a prompt that is a step.
 const stepPrefix = "fake:"
 
-// stepsIn returns the steps in a prompt.
+// stepsIn returns the steps in a prompt: its lines that begin with stepPrefix, without that prefix.
 func stepsIn(prompt string) []string {
 	var steps []string
 	for line := range strings.Lines(prompt) {

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// sectionPrefix is the start of each line of a script file that begins the section of a task.
+// sectionPrefix is the start of the first line of each section of a script file. A section has the
+// steps for the tasks whose ids match its pattern.
 const sectionPrefix = "== "
 
-// scriptFor returns the steps for a task from a file of scripts. A section starts with a
-// line such as "== A-developer-1" or "== *-qa-*". The first section whose pattern
-// matches the task is used. Empty lines and lines that start with # are skipped.
+// scriptFor returns the steps for a task from a file of scripts. Each section of the file starts
+// with a line that has a pattern for task ids, such as "== A-developer-1" or "== *-qa-*". The first
+// section whose pattern matches the task is used. Empty lines and lines that start with # are
+// skipped.
 func scriptFor(text, task string) ([]string, error) {
 	var steps []string
 	found, inSection := false, false

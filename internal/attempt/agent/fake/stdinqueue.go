@@ -25,8 +25,8 @@ type userMessage struct {
 
 func newStdinQueue() *stdinQueue { return &stdinQueue{more: make(chan struct{}, 1)} }
 
-// listen starts a goroutine that passes each line of JSON on stdin to handle. At the end of stdin
-// the goroutine sets the field ended.
+// listen starts a goroutine that passes each line of JSON on stdin to the function handle. At the
+// end of stdin the goroutine sets the field ended.
 func (i *stdinQueue) listen(w *stdio, handle func(line []byte)) {
 	go func() {
 		for {
@@ -99,8 +99,8 @@ func (i *stdinQueue) next() (l userMessage, ok bool) {
 	}
 }
 
-// answer waits for an answer line for which fits returns true, and removes it from the queue. ok is
-// false if stdin or the turn ends first.
+// answer waits for an answer line for which the function fits returns true, and removes it from the
+// queue. ok is false if stdin or the turn ends first.
 func (i *stdinQueue) answer(w *stdio, fits func(line []byte) bool) (ok bool) {
 	for {
 		i.lock.Lock()

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// step is one kind of action that a prompt can contain, such as work in "fake: work 1s".
+// step is one kind of action that a prompt can contain. For example, the line "fake: work 1s"
+// contains the action work.
 type step struct {
 	name, args, doc string
 	do              func(a *actor, args string) error
 }
 
-// steps returns all steps, in the order of the help text.
+// steps returns all kinds of steps, in the order of the help text.
 func steps() []step {
 	return []step{
 		{"say", "TEXT", "says it; the last of them is the result; \\n begins a new line", (*actor).say},

@@ -44,7 +44,7 @@ func RemoveAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) // if this fails, RemoveAll below returns an error
+			_ = os.Chmod(name, 0o700) // if this fails, os.RemoveAll below returns an error
 		}
 		return nil
 	})

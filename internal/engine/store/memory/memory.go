@@ -1,5 +1,6 @@
-// Package memory implements a store in memory, for simulations. It can simulate commits that return
-// an error. The changes of such a commit may be stored or lost.
+// Package memory implements a store in memory, for simulations. It can simulate a commit that
+// returns an error. The simulation chooses whether the changes of such a commit are stored all the
+// same or are lost.
 package memory
 
 import (
@@ -24,14 +25,15 @@ type Store struct {
 	stored chan struct{} // closed and replaced when changes are stored, to wake goroutines in Wait
 
 	// FailCommit, if set, is called at every commit, to simulate failures. If it returns an error,
-	// the commit returns this error in a [*store.CommitError]. If lost is true, the changes of the
-	// commit are not stored.
+	// the commit returns this error in a [*store.CommitError]. If the result lost is true, the
+	// changes of the commit are not stored.
 	FailCommit func() (lost bool, err error)
 }
 
 var _ store.Store = (*Store)(nil)
 
-// data holds all rows, and an index of the ready tasks.
+// data holds all rows, and a sorted list of the ready tasks: the queued tasks that workers may
+// claim.
 type data struct {
 	runs               map[string]store.Run
 	tasks              map[store.TaskKey]store.Task

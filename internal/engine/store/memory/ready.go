@@ -7,8 +7,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// readyList holds the ready tasks in the order in which workers get them: highest priority first,
-// and among these the lowest Seq first.
+// readyList holds the ready tasks: the queued tasks that workers may claim. They are in the order
+// in which workers get them: highest priority first, and tasks of the same priority by Seq, lowest
+// first.
 type readyList []readyTask
 
 type readyTask struct {
@@ -24,8 +25,8 @@ func (a readyTask) compare(b readyTask) int {
 		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
 }
 
-// move updates the list after a task has changed from old to updated. For a new task, old is the
-// zero value. For a deleted task, updated is the zero value.
+// move updates the list after a task has changed from the parameter old to the parameter updated.
+// For a new task, old is the zero value. For a deleted task, updated is the zero value.
 func (r *readyList) move(old, updated store.Task) {
 	if old.Ready {
 		if i, found := slices.BinarySearchFunc(*r, entry(old), readyTask.compare); found {

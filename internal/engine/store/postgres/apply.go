@@ -14,8 +14,8 @@ const (
 		ON CONFLICT (id) DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`
 	putPlans = `INSERT INTO plan (run, plan) SELECT * FROM unnest($1::text[], $2::text[]) ON CONFLICT DO NOTHING`
 	// The spec of a task may be long and rarely changes. PostgreSQL stores a long value outside of
-	// the row. It does not write the value again if the statement sets the column spec to
-	// task.spec, the stored value.
+	// the row. If the spec has not changed, this statement sets the column spec to task.spec, which
+	// is the stored value. Then PostgreSQL does not write the long value again.
 	putTasks = `INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, data, spec)
 		SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::boolean[], $6::boolean[], $7::bigint[], $8::bigint[],
 			$9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[])
@@ -43,8 +43,8 @@ const (
 		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`
 	dropItems = `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id) WHERE item.kind = i.kind AND item.id = i.id`
 	addEvents = `INSERT INTO event (seq, data, row, tried) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[])`
-	// Only older versions of gaffer use the column named writes: they cache rows until its value
-	// changes.
+	// This version of gaffer does not read the column named writes. Older versions that share the
+	// database do: when its value changes, they discard the rows that they have cached.
 	setLastEvent = `UPDATE last_event SET seq = $1, writes = writes + 1`
 )
 
@@ -54,7 +54,8 @@ type rowWriter struct {
 	err   error // the first error while encoding a row
 }
 
-// column returns a list with one value of each row. A statement gets this list as one parameter.
+// column returns a list that contains one value of each row, for example its id. A statement gets
+// this list as one parameter.
 func column[R, V any](rows []R, value func(r *R) V) []V {
 	list := make([]V, len(rows))
 	for i := range rows {
@@ -74,8 +75,8 @@ func data[R any](w *rowWriter, rows []R) []string {
 	})
 }
 
-// texts returns one JSON text for each row, for a column that may be NULL. A nil element means
-// NULL.
+// texts returns one JSON text for each row, for a column that may be NULL. A nil element of the
+// result means NULL.
 func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	return column(rows, func(r *R) *string {
 		if raw := text(r); raw != nil {
@@ -86,7 +87,7 @@ func texts[R any](rows []R, text func(r *R) []byte) []*string {
 	})
 }
 
-// writeChanges adds the statements that write the changes c to the batch. lastEvent is the sequence
+// writeChanges adds statements to w.batch that write the changes c. lastEvent is the sequence
 // number of the last event after these changes.
 func (w *rowWriter) writeChanges(c store.Changes, lastEvent int64) {
 	w.batch.Queue(setLastEvent, lastEvent)
@@ -165,9 +166,9 @@ func (w *rowWriter) runs(c *store.Changes) {
 	}
 }
 
-// tasks adds the statements that write the changed tasks to the batch. The Needs of a task never
-// change. So they are written only for tasks that may be new: those that the transaction has not
-// read from the database.
+// tasks adds statements to w.batch that write the changed tasks. The field Needs of a task, which
+// lists the tasks that it depends on, never changes. So it is written only for tasks that may be
+// new: those that the transaction has not read from the database.
 func (w *rowWriter) tasks(c *store.Changes) {
 	rows := c.Tasks
 	if len(rows) == 0 {

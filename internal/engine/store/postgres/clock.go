@@ -11,13 +11,13 @@ import (
 const (
 	// measureEvery is how often the database's clock is read.
 	measureEvery = 5 * time.Second
-	// checkEvery is how often the process checks whether it must read the database's clock. It must
-	// if measureEvery has passed, if the last reading has failed, or if the local clock has jumped
-	// because the user has set it or the machine was asleep.
+	// checkEvery is how often the process checks whether it must read the database's clock again.
+	// It must do so if measureEvery has passed since the last successful reading. It must also do
+	// so if the local clock has jumped, because the user has set it or the machine was asleep.
 	checkEvery = time.Second
-	// maxRoundTrip is the longest round trip to the database in a valid measurement. A measurement
-	// with a longer round trip is ignored, because its error is up to half of the round trip. The
-	// first measurement has no limit.
+	// maxRoundTrip is the longest round trip to the database that a measurement of its clock may
+	// take. A measurement that takes longer is ignored, because its error is up to half of the
+	// round trip. The first measurement has no limit.
 	maxRoundTrip = time.Second
 	// maxHiddenStep says how Now reacts if the database's clock is set back. If it is set back by
 	// less than maxHiddenStep, Now returns the same time until the clock has caught up. If it is
@@ -25,9 +25,9 @@ const (
 	maxHiddenStep = time.Minute
 )
 
-// clock estimates the current time of the database's clock: the time of the last measurement plus
-// the time that has passed since then. So all processes that share a database use the same clock,
-// even if their local clocks differ.
+// clock estimates the current time of the database's clock: the time that this clock showed at the
+// last measurement, plus the time that has passed since then. So all processes that share a
+// database use the same clock, even if their local clocks differ.
 type clock struct {
 	local func() time.Time // returns the local time, with a monotonic clock reading
 	// open acquires a connection. It returns ask, which reads the database's clock on this
@@ -107,9 +107,10 @@ func (c *clock) needsMeasurement() bool {
 	return measurementDue(now.Round(0).Sub(c.measuredAt.Round(0)), now.Sub(c.measuredAt))
 }
 
-// measurementDue reports whether the database's clock must be read again: measureEvery has passed,
-// or the local clock has jumped. wall and monotonic are the time since the last measurement, by the
-// wall clock and by the monotonic clock.
+// measurementDue reports whether the database's clock must be read again, because measureEvery has
+// passed or the local clock has jumped. The parameters wall and monotonic are the time since the
+// last measurement, by the wall clock and by the monotonic clock. If they differ much, the clock
+// has jumped.
 func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }

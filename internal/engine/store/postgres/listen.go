@@ -9,12 +9,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel returns the name of the NOTIFY channel. Each commit that adds events sends a notification
-// on this channel, with the sequence number of the last event.
+// channel returns the name of the PostgreSQL NOTIFY channel. Each commit that adds events sends a
+// notification on this channel, with the sequence number of the last event.
 func (s *Store) channel() string { return s.schema + ".event" }
 
-// listener receives the notifications that commits send, so that waiting readers see the events of
-// other processes soon. Notifications can get lost, so waiting readers also poll the database.
+// listener receives the notifications that commits send, so that readers that wait for new events
+// soon see the events of other processes. Notifications can get lost, so waiting readers also poll
+// the database.
 type listener struct {
 	config   *pgx.ConnConfig
 	channel  string
@@ -31,8 +32,8 @@ func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener
 }
 
 // run receives notifications until ctx ends. When the connection breaks, run waits and connects
-// again. The wait is one second at first and doubles each time, up to a minute. After a connection
-// that has lasted longer than a minute, it is one second again.
+// again. The wait is one second at first and doubles each time, up to a minute. If a connection has
+// lasted longer than a minute, the wait after it is one second again.
 func (l *listener) run(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		began := time.Now()

@@ -34,15 +34,16 @@ type Store struct {
 	open   chan struct{} // semaphore of size 1, held by the open write transaction of this process
 	conn   *pgx.Conn     // connection for write transactions; nil if none is open; guarded by open
 	closed bool          // guarded by open
-	// lastClaim is the query with which the last write transaction looked for claimable tasks. It
-	// is nil if that transaction did not look for any. It is guarded by open.
+	// lastClaim is the query with which the last write transaction looked for tasks that a worker
+	// may claim. It is nil if that transaction did not look for any. It is guarded by open.
 	lastClaim *store.ClaimQuery
 }
 
 var _ store.Store = (*Store)(nil)
 
 const (
-	// pollEvery is how often waiting readers poll for new events, in case a notification was lost.
+	// pollEvery is how often a reader that waits for new events polls the database, in case a
+	// notification was lost.
 	pollEvery = time.Second
 	// lockTimeout is how long a write transaction waits for the write transaction of another
 	// process to end.
@@ -86,8 +87,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
-	// If s.settings.query is empty, gaffer connects to the server without a connection pooler, so
-	// listen for notifications. A pooler would not forward them.
+	// If s.settings.query is empty, gaffer connects to the server directly and not through a
+	// connection pooler. Listen for notifications only then, because a pooler would not forward
+	// them.
 	if s.settings.query == "" {
 		s.listener = listen(s.config, s.channel(), s.signal.Announce)
 	}

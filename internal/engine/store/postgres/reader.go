@@ -15,16 +15,16 @@ import (
 type reader struct {
 	store *Store
 	// rows runs a query and returns its rows. In a write transaction it may return
-	// [store.ErrNotLoaded].
+	// [store.ErrNotLoaded]. Then the caller must run again after the rows were loaded.
 	rows func(query string, args ...any) ([]textRow, error)
 	// rowsNow sends a query immediately, so it never returns [store.ErrNotLoaded]. It is for
 	// queries with an argument that is different in each call, such as the current time. A stored
 	// result of such a query could not be used for a later call.
 	rowsNow func(query string, args ...any) ([]textRow, error)
 	// rowsByKey returns the rows that a query finds for one key. The query must be able to look up
-	// many keys at once: each parameter is an array that contains one part of every key, and the
-	// first column of the result is the position of the key in these arrays, starting at 1.
-	// rowsByKey removes this column from the rows.
+	// many keys at once, because several lookups may be sent as one statement: each parameter is an
+	// array that contains one part of every key, and the first column of the result is the position
+	// of the key in these arrays, starting at 1. rowsByKey removes this column from the rows.
 	rowsByKey func(query string, key ...string) ([]textRow, error)
 }
 
@@ -63,8 +63,8 @@ func textRows(rows pgx.Rows) ([]textRow, error) {
 	})
 }
 
-// decode takes the results of a query, rows and err. It decodes the last column of each row, which
-// must be JSON. If err is not nil, decode returns it.
+// decode decodes the rows of a query as JSON, from the last column of each row. The parameters are
+// the results of the call that ran the query. If err is not nil, decode returns err.
 func decode[V any](rows []textRow, err error) (list []V, _ error) {
 	for _, row := range rows {
 		v, err := record.Read[V](row[len(row)-1])
@@ -101,8 +101,9 @@ func readTask(row textRow) (store.Task, error) {
 	return t, err
 }
 
-// decodeTasks takes the results of a query, rows and err, and decodes each row as a task. The last
-// two columns of a row must be data and spec. If err is not nil, decodeTasks returns it.
+// decodeTasks decodes each row of a query as a task. The last two columns of a row must be data and
+// spec. The parameters are the results of the call that ran the query. If err is not nil,
+// decodeTasks returns err.
 func decodeTasks(rows []textRow, err error) (list []store.Task, _ error) {
 	for _, row := range rows {
 		t, err := readTask(row)

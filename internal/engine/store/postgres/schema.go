@@ -19,7 +19,8 @@ import (
 var schemas embed.FS
 
 // migrationLock is the key of the advisory lock that a process holds while it migrates the schema.
-// The value is "gaff" in ASCII.
+// It is also the first part of the two-part key of another lock (see [Store.queueKey]). The value
+// is "gaff" in ASCII.
 const migrationLock = 0x67616666
 
 // migrate migrates the schema to the version of this program. Several processes may call it at the

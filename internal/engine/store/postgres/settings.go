@@ -14,10 +14,12 @@ type settings struct {
 	values []any
 }
 
-// configure sets the server settings that every transaction needs. Values in the URL have
-// precedence. If the URL turns prepared statements off, the connections may go through a connection
-// pooler. In this case the settings must be set in each transaction, because the next transaction
-// may run on another connection to the server.
+// configure determines the server settings that every transaction needs. Settings in the database
+// URL have precedence. Normally, configure writes the settings to c, so that they are set when a
+// connection is opened. But if the URL turns prepared statements off, there may be a connection
+// pooler between gaffer and the server, and the next transaction may run on another connection to
+// the server. In this case configure returns the settings, because they must be set in each
+// transaction.
 func configure(c *pgx.ConnConfig, schema string) settings {
 	params := c.RuntimeParams
 	values := map[string]string{

@@ -8,7 +8,8 @@ import (
 
 // These queries use loose index scans: one index lookup finds the next distinct value, so a query
 // need not read all tasks that have the same value. The index task_ready is sorted by labels and
-// account, and the index task_idle by run, wave and account. In SQL, an account is called a lane.
+// account, and the index task_idle by run, wave and account. A wave is a group of tasks of a run
+// (see [store.WaveCount]). In SQL, an account (see [store.Account]) is called a lane.
 const (
 	labelSets = `WITH RECURSIVE list AS (
 		SELECT (SELECT labels FROM task WHERE ready ORDER BY labels LIMIT 1) AS labels
@@ -32,8 +33,9 @@ const (
 		ORDER BY t.priority DESC, t.seq LIMIT $4`
 
 	// idleTasks selects the first $4 idle tasks of the run $1, by priority and seq. An idle task is
-	// queued, not ready, and does not wait for another task. The task's wave must be at most $2,
-	// and its account (lane) must not be in $3.
+	// queued, not ready, and does not wait for another task in its Needs. The task's wave (the
+	// number of its group, see [store.WaveCount]) must be at most $2, and its account (lane) must
+	// not be in $3.
 	idleTasks = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = $1 AND wave <= $2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -71,15 +73,15 @@ func (r *reader) WaitingTasks(w store.WaitQuery) ([]store.Task, error) {
 // NULL.
 func notNil(list []string) []string { return append([]string{}, list...) }
 
-// minTasks is the smallest number of tasks that a query fetches, even if a request needs fewer. The
-// transaction keeps the result. So later requests, which skip the tasks that are already claimed,
-// need no new query.
+// minTasks is the smallest number of tasks that a query asks for, even if a request needs fewer.
+// The transaction keeps the result. So a later request in the same transaction needs no new query:
+// it skips the tasks that were claimed before, and takes the next ones.
 const minTasks = 32
 
-// firstTasks runs a query and returns the first tasks for which skip returns false and match
-// returns true, at most limit. args are the parameters of the query without the last one, the
-// number of rows to fetch. If it finds fewer than limit tasks, firstTasks repeats the query with a
-// larger number of rows, until the query has no more rows.
+// firstTasks runs a query and returns at most limit tasks: the first ones for which the function
+// skip returns false and the function match returns true. The last parameter of the query is the
+// number of rows to fetch, and args are the other parameters. If firstTasks finds fewer than limit
+// tasks, it repeats the query with a larger number of rows, until the query has no more rows.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) ([]store.Task, error) {
 	for fetch := max(limit, minTasks); ; fetch = min(2*fetch, math.MaxInt32) {
 		rows, err := r.rows(query, append(args[:len(args):len(args)], fetch)...)

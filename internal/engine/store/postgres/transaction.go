@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// transaction is a write transaction. Over all processes, at most one is open at a time, because
-// each locks the only row of the table last_event.
+// transaction is a write transaction. At most one is open at a time, counting those of all
+// processes, because each locks the only row of the table last_event.
 //
 // transaction is a [store.Loader]: it collects lookups, and Load sends them all in one round trip.
 // It keeps the results until the transaction ends.
@@ -31,7 +31,7 @@ type transaction struct {
 	missed   bool               // a lookup has returned store.ErrNotLoaded since the last call of Missed
 	wanted   []*lookup          // lookups that the next round trip sends
 	lookups  map[string]*lookup // lookups of this transaction, by query and arguments
-	claim    *store.ClaimQuery  // last query for claimable tasks, without Skip; nil if there was none
+	claim    *store.ClaimQuery  // last query for claimable tasks, without its function Skip; nil if there was none
 }
 
 // lookup is a query that a request has made, and its result.
@@ -43,7 +43,7 @@ type lookup struct {
 	rows   []textRow
 }
 
-// begin waits until no other write transaction of this process is open, and begins one.
+// begin waits until this process has no other open write transaction, and begins one.
 func (s *Store) begin(ctx context.Context) (store.Transaction, error) {
 	select {
 	case s.open <- struct{}{}:

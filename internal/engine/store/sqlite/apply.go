@@ -87,8 +87,8 @@ func (w *rowWriter) put(query string, row any, args ...any) {
 	}
 }
 
-// task writes a task. The Needs of a task never change. So they are written only if the task may be
-// new: if the transaction has not read it from the database.
+// task writes a task. The Needs of a task never change, so they are written only if the task may be
+// new. It may be new if the transaction has not read the task from the database.
 func (w *rowWriter) task(t store.Task, c *store.Changes) {
 	if _, known := c.StoredTask(t.TaskKey); !known {
 		for _, need := range t.Needs {

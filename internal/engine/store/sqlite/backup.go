@@ -36,9 +36,9 @@ func (e *ExistsError) Hint() string { return "--force replaces it" }
 
 // Backup writes a consistent copy of the database at path to the file target. Other processes may
 // use the database at the same time. The copy is synced to disk and checked before it gets the name
-// target. If target exists, Backup replaces it if force is set, and otherwise returns an
-// [*ExistsError]. If progress is not nil, it is called regularly with the number of bytes that were
-// written and the approximate total.
+// target. If target exists and force is set, Backup replaces it. If target exists and force is not
+// set, Backup returns an [*ExistsError]. If the function progress is not nil, it is called
+// regularly with the number of bytes that were written and the approximate total.
 func Backup(ctx context.Context, path, target string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, target); err != nil {
 		return Copied{}, err
@@ -116,9 +116,9 @@ func copyInto(ctx context.Context, source, target string, progress func(done, to
 // progressInterval is how often the progress of a copy is reported.
 const progressInterval = 2 * time.Second
 
-// reportProgress starts to call progress regularly with the current size of the file and with
-// total, its expected size. This ends when the caller calls stop. stop waits until the last call of
-// progress has returned.
+// reportProgress starts to call the function progress regularly with the current size of the file
+// and with total, its expected size. The calls end when the caller calls the returned function
+// stop, which waits until the last call of progress has returned.
 func reportProgress(file string, total int64, progress func(done, total int64)) (stop func()) {
 	if progress == nil {
 		return func() {}
@@ -145,8 +145,8 @@ func reportProgress(file string, total int64, progress func(done, total int64)) 
 	}
 }
 
-// openReadOnly opens the database at path for reading, and calls read with the connection. It
-// returns an error if no file exists at path.
+// openReadOnly opens the database at path for reading, and calls the function read with the
+// connection. It returns an error if no file exists at path.
 func openReadOnly(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -191,8 +191,9 @@ func knownVersion(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check checks the integrity of the whole database at path. No process should change the database
-// during the check, because Check reads the fields of its result one after the other.
+// Check checks the integrity of the whole database at path. It reads the fields of its result one
+// after the other. So no process should change the database during the check, because then the
+// fields may not match each other.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)

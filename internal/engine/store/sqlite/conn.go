@@ -33,8 +33,9 @@ type conn struct {
 const lockTimeout = 30 * time.Second
 
 // checkpointPages is the size of the write-ahead log, in pages, at which a commit copies the log
-// into the database file. It is larger than SQLite's default of 1000 pages, so that the first task
-// of a large plan need not wait until the plan is copied.
+// into the database file. It is larger than SQLite's default of 1000 pages. With the default, the
+// commit that stores a large plan would copy the log, and the first task of the plan would start
+// later.
 const checkpointPages = 4000
 
 // dsn returns the data source name of a database file. Its settings make SQLite sync a commit to
@@ -137,8 +138,8 @@ func valueOf(arg any) (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(arg)
 }
 
-// each runs a query and calls row for each row of the result. If row returns an error, each stops
-// and returns that error.
+// each runs a query and calls the function row for each row of the result. If row returns an error,
+// each stops and returns that error.
 func (c *conn) each(query string, row func(scan func(to ...any) error) error, args ...any) error {
 	stmt, err := c.prepare(query)
 	if err != nil {

@@ -14,10 +14,10 @@ const (
 	lockedBytes = 512
 )
 
-// lockFile locks all bytes of a file that SQLite uses for locks. Until unlock is called, no process
-// can use the file as a database. lockFile returns an [*InUseError] if a process uses the database.
-// It must not be called by a process that has the database open, because unlock closes the file,
-// and this would release the locks of the process's connections.
+// lockFile locks all bytes of a file that SQLite uses for locks. Until the returned function unlock
+// is called, no process can use the file as a database. lockFile returns an [*InUseError] if a
+// process uses the database. A process that has the database open must not call lockFile: unlock
+// closes the file, and this would release the locks of the process's own connections.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

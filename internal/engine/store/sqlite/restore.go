@@ -51,8 +51,8 @@ func Restore(ctx context.Context, source, path string, now time.Time, progress f
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return r, err
 	}
-	// Check that no process uses the database, to fail before the long copy. replace makes the same
-	// check again after the copy.
+	// Check now that no process uses the database, so that Restore fails before the long copy and
+	// not after it. The function replace makes the same check again after the copy.
 	if err := checkUnused(path); err != nil {
 		return r, err
 	}
@@ -88,8 +88,8 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 			return "", err
 		}
 	}
-	// Delete the database first: if this is interrupted, there is then no database at the path,
-	// rather than a database without its log.
+	// Delete the database before its log. If gaffer is interrupted between the two steps, there is
+	// no database at the path. In the other order, there would be a database without its log.
 	if err := ignoreAbsent(os.Remove(path)); err != nil {
 		return before, err
 	}
@@ -100,7 +100,8 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 }
 
 // removeLog deletes the write-ahead log of a database that is about to be replaced, because SQLite
-// would apply it to the new file. Also an interrupted restore may have left one.
+// would apply it to the new file. There may be a log even without a database, if a restore was
+// interrupted.
 func removeLog(path string) error {
 	return errors.Join(ignoreAbsent(os.Remove(path+"-wal")), ignoreAbsent(os.Remove(path+"-shm")))
 }

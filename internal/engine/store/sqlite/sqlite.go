@@ -39,8 +39,8 @@ var _ store.Store = (*Store)(nil)
 // pollEvery is how often a waiting reader looks for events of other processes.
 const pollEvery = 250 * time.Millisecond
 
-// Open opens the database in a file and migrates its schema to the version of this program. It
-// creates the file and its folder if they do not exist.
+// Open opens the database in the file at path and migrates its schema to the version of this
+// program. It creates the file and its folder if they do not exist.
 func Open(ctx context.Context, path string) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueHandle{writerQueue: queueOf(path)}}
 	s.writer.Open, s.writer.Committed = s.begin, s.signal.Announce
 	err = s.connect(ctx)
-	// Open the database again if another process has just replaced its file by a backup.
+	// Open the database again if another process has replaced its file by a backup in the meantime.
 	for try := 1; isGone(err) && try < maxTries; try++ {
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
@@ -61,8 +61,8 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return s, nil
 }
 
-// maxTries is how many times, at most, Open tries to open the database if its file is replaced at
-// the same time.
+// maxTries is how many times, at most, Open tries to open the database. Open tries again if another
+// process has replaced the file in the meantime.
 const maxTries = 10
 
 func (s *Store) connect(ctx context.Context) (err error) {
@@ -126,8 +126,8 @@ var errTooSmall = errors.New("it is too small")
 
 // makeFile creates an empty file that only its owner may read, if there is no file at path. It
 // returns a [*DamagedError] if the existing file is too small for a database. It does not open an
-// existing file, because closing it would release the locks that other connections of this process
-// hold on it.
+// existing file, because it would then have to close the file, and this would release the locks
+// that other connections of this process hold on the file.
 func makeFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > 0 && info.Size() < smallestFile {

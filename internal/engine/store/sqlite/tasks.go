@@ -9,9 +9,10 @@ import (
 
 // Some of these queries use loose index scans: one or two index lookups find the next distinct
 // value, so a query need not read all tasks that have the same value. The index task_ready is
-// sorted by labels and account, and the index task_idle by run, wave and account. The queries
-// compare each column separately, because SQLite uses an index only for the first column of a row
-// comparison. In SQL, an account is called a lane.
+// sorted by labels and account, and the index task_idle by run, wave and account. A wave is a group
+// of tasks of a run (see [store.WaveCount]). The queries compare each column separately, because in
+// a comparison such as (wave, lane) > (?, ?) SQLite uses an index only for the first column. In
+// SQL, an account (see [store.Account]) is called a lane.
 const (
 	labelSets = `WITH RECURSIVE list (labels) AS (
 		SELECT (SELECT labels FROM task WHERE ready = 1 ORDER BY labels LIMIT 1)
@@ -29,8 +30,8 @@ const (
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
 	// idleLists selects the distinct pairs of wave and account (lane) of the idle tasks of the run
-	// ?1 whose wave is at most ?2. An idle task is queued, not ready, and does not wait for another
-	// task.
+	// ?1. A wave is the number of a group of tasks (see [store.WaveCount]), and must be at most ?2.
+	// An idle task is queued, not ready, and does not wait for another task in its Needs.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL
@@ -110,9 +111,9 @@ func (r *reader) WaitingTasks(w store.WaitQuery) (list []store.Task, err error) 
 
 var errEnough = errors.New("enough rows")
 
-// firstTasks runs a query and returns the first tasks, at most limit, for which skip returns false
-// and match returns true. It does not decode rows that are skipped, and stops reading when it has
-// limit tasks.
+// firstTasks runs a query and returns at most limit tasks: the first ones for which the function
+// skip returns false and the function match returns true. It does not decode rows that are skipped,
+// and stops reading when it has found limit tasks.
 func (r *reader) firstTasks(limit int, skip func(store.TaskKey) bool, match func(store.Task) bool, query string, args ...any) (list []store.Task, err error) {
 	err = r.c.each(query, func(scan func(...any) error) error {
 		if len(list) == limit {

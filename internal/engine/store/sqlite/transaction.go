@@ -9,11 +9,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// transaction is a write transaction. Over all processes, at most one is open at a time.
+// transaction is a write transaction. At most one is open at a time, counting those of all
+// processes.
 type transaction struct {
 	*reader
 	store *Store
-	turn  host.Lock // lock that lets only this process write
+	turn  host.Lock // lock of the writer queue: while this process holds it, no other process writes
 }
 
 // begin waits until no other write transaction is open, in this or another process, and begins one.

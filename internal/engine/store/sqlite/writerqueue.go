@@ -9,12 +9,12 @@ import (
 	"gaffer/statefile/host"
 )
 
-// writerQueue lets the processes that write to one database take turns. SQLite's lock is not fair:
-// a waiting writer polls, and may wait forever, because the process that has just written takes the
-// lock again first. writerQueue uses two lock files, called next and turn. A writer locks next,
-// waits until it can lock turn, and unlocks next. So a writer that has just finished its turn
-// cannot take another one while a second writer waits. The kernel releases both locks when a
-// process ends.
+// writerQueue lets the processes that write to one database take turns. SQLite's own lock is not
+// fair: a waiting writer only polls the lock. So it may wait forever, because the process that has
+// just written can always take the lock again first. writerQueue uses two lock files, called next
+// and turn. A writer locks next, waits until it can lock turn, and unlocks next. While a second
+// writer waits for turn, it holds next. So the writer that has just finished its turn cannot take
+// another one before the second writer. The kernel releases both locks when a process ends.
 type writerQueue struct{ next, turn string }
 
 func queueOf(path string) writerQueue { return writerQueue{path + "-next", path + "-turn"} }
@@ -50,9 +50,9 @@ func (q writerQueue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// queueHandle is a writerQueue for a process that writes often. It keeps the lock files open. So
-// taking a turn is fast if no other process has the turn or waits for it. It is not safe for
-// concurrent use.
+// queueHandle is a [writerQueue] for a process that writes often. It keeps the two lock files open.
+// So taking a turn is fast if no other process has the turn or waits for it. queueHandle is not
+// safe for concurrent use.
 type queueHandle struct {
 	writerQueue
 	files [2]*os.File    // the lock files next and turn; nil if they are not open

@@ -22,8 +22,8 @@ const (
 )
 
 // concurrentClaims lets several goroutines claim tasks through two stores on one database. The
-// claims must be linearizable: there must be an order of all claims, consistent with their times,
-// in which each claim takes the first task that is left.
+// claims must be linearizable: there must be an order of all claims, consistent with the times of
+// the calls, in which each claim takes the first task that no earlier claim has taken.
 func concurrentClaims(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	write(t, s, func(tx *store.Tx) {
@@ -86,8 +86,8 @@ func claimOne(t *testing.T, s store.Store) (taken int, err error) {
 	return taken, err
 }
 
-// queue is the model of the tasks for the linearizability checker: a queue of the numbers from 0 to
-// tasksToClaim-1. Its state is the next number that a claim must return.
+// queue describes for the linearizability checker how correct claims behave: like a queue of the
+// numbers from 0 to tasksToClaim-1. Its state is the next number that a claim must return.
 var queue = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, _, output any) (bool, any) {

@@ -35,8 +35,8 @@ func deleteRows(t *testing.T, s store.Store, g store.Deletions) {
 	}
 }
 
-// putRunWithAll puts a run with two tasks, the second of which needs the first. It also puts rows
-// of all other kinds that a [store.Deletions] can list.
+// putRunWithAll stores a run with two tasks, the second of which needs the first. It also stores
+// rows of all other kinds that a [store.Deletions] can list.
 func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
 	for i, task := range []string{"a", "b"} {
@@ -54,7 +54,8 @@ func putRunWithAll(tx *store.Tx, id string) {
 	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
 }
 
-// keysOfRun returns the keys of the rows that putRunWithAll puts, except the events.
+// keysOfRun returns the keys of the rows that putRunWithAll stores for the run with this id, except
+// for the events.
 func keysOfRun(id string) store.Deletions {
 	return store.Deletions{
 		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
@@ -63,8 +64,9 @@ func keysOfRun(id string) store.Deletions {
 	}
 }
 
-// count returns how many of the rows exist that putRunWithAll puts for a run. It does not count
-// events, but counts the run's plan and the dependency between its tasks as rows of their own.
+// count returns how many rows of a run exist, out of those that putRunWithAll stores. The run's
+// plan counts as a row of its own, and so does the dependency between the run's two tasks. Events
+// do not count.
 func count(r store.Reader, id string) (n int, err error) {
 	found := func(err2 error) {
 		switch {
@@ -102,7 +104,7 @@ func count(r store.Reader, id string) (n int, err error) {
 	return n, err
 }
 
-// rowsOfRun is the result of count for a run that putRunWithAll has put.
+// rowsOfRun is the result of the function count for a run that putRunWithAll has stored.
 const rowsOfRun = 15
 
 func runIsDeleted(t *testing.T, db Database) {
@@ -233,8 +235,8 @@ func remainingEvents(t *testing.T, db Database) {
 }
 
 // deletedWhileChanged deletes the rows of a run while other goroutines change the run through two
-// stores. No row may be left: a row that is changed before the deletion is deleted, and a change
-// after the deletion does not find its row.
+// stores. In the end, no row of the run may exist. If a change comes before the deletion, the
+// changed row is deleted. If it comes after the deletion, it does not find the row.
 func deletedWhileChanged(t *testing.T, db Database) {
 	s, other := open(t, db), open(t, db)
 	for range 10 {

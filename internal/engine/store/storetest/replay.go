@@ -24,10 +24,10 @@ func newRows() Rows {
 }
 
 // Replay restores the runs, tasks and attempts of a store from its events, and compares them with
-// the stored rows. It returns an error if they differ, except in data that changes without an
-// event. The caller must not have deleted anything from the store. If visit is not nil, Replay
-// calls it after each event with the rows that were restored so far. If visit returns an error,
-// Replay stops.
+// the stored rows. It returns an error if they differ. It does not compare data that changes
+// without an event. The caller must not have deleted anything from the store. If the function visit
+// is not nil, Replay calls it after each event with the rows that were restored so far. If visit
+// returns an error, Replay stops and returns this error.
 func Replay(r store.Reader, visit func(store.Event, Rows) error) error {
 	events, err := r.Events(0, 1<<30)
 	if err != nil {
@@ -121,9 +121,9 @@ func line(row any) string {
 	return string(text)
 }
 
-// apply puts the rows of an event into rows. Only the first event of a run contains its plan, and
-// only the first event of a task its spec. So at later events, apply keeps the plan or the spec
-// that is already in rows.
+// apply puts the rows that the event e contains into the receiver, rows. Only the first event of a
+// run contains the run's plan, and only the first event of a task contains the task's spec. So for
+// a later event, apply keeps the plan or the spec that is already in the receiver.
 func (rows Rows) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":

@@ -19,8 +19,8 @@ var rows = map[string]func(*testing.T, Database){
 	"lists without rows are empty":           emptyLists,
 }
 
-// Rows in which most fields are set, so that a test fails if a store does not keep one of these
-// fields.
+// Rows for tests of a store. Most of their fields are set, so that a test fails if a store does not
+// keep one of these fields.
 var (
 	aRun = store.Run{
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",

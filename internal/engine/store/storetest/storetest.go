@@ -20,8 +20,8 @@ type Database struct {
 	Open func(t *testing.T) store.Store
 }
 
-// Run runs all tests of a store. create is called for each test and must return a new, empty
-// database.
+// Run runs all tests of a store. It calls the function create for each test. create must return a
+// new, empty database.
 func Run(t *testing.T, create func(t *testing.T) Database) {
 	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, gone, crowds} {
 		for name, test := range suite {
@@ -41,8 +41,8 @@ func open(t *testing.T, db Database) store.Store {
 	return s
 }
 
-// write runs change in a transaction. The test fails if the transaction returns an error. write may
-// be called in any goroutine.
+// write runs the function change in a transaction. The test fails if the transaction returns an
+// error. write may be called in any goroutine.
 func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -54,8 +54,8 @@ func write(t *testing.T, s store.Store, change func(tx *store.Tx)) {
 	}
 }
 
-// inTx calls fn in a transaction and then rolls the transaction back, by returning an error from
-// the change function. It also checks that Write returns this error.
+// inTx calls the function fn in a transaction of [store.Store.Write]. Then it rolls the transaction
+// back, by returning an error to Write, and checks that Write returns this error.
 func inTx(t *testing.T, s store.Store, fn func(tx *store.Tx)) {
 	t.Helper()
 	stop := errors.New("only looking")

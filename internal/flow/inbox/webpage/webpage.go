@@ -83,8 +83,8 @@ func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
 	return read(response)
 }
 
-// client returns an HTTP client that uses no proxy. A proxy could connect to addresses that dial
-// refuses. Also, the proxy itself often has an address that dial refuses.
+// client returns an HTTP client that uses no proxy. A proxy could connect to addresses that the
+// method dial refuses. Also, the proxy itself often has an address that dial refuses.
 func (f Fetcher) client() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
