@@ -8,9 +8,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// setDerived sets the values that follow from the agents' statuses: the summary, the statuses of
-// waves, and the end of a session whose last agent has ended. It runs once per write, and changes
-// only values that differ.
+// setDerived sets the values in a session's document that are computed from the agents' statuses:
+// the summary, the statuses of waves, which are groups of agents, and the end of a session whose
+// last agent has ended. It runs once before each write of the document, and changes only values
+// that differ.
 func setDerived(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
@@ -29,8 +30,9 @@ func setDerived(root *jsontree.Node, now time.Time) {
 	}
 }
 
-// countAgents counts the agents by status. If byID is true, it also returns the status of each
-// agent, by agent id. If two agents share an id, it returns the status of the first one.
+// countAgents counts the agents of a session's document by status. If byID is true, it also returns
+// a map from the id of each agent to its status. If two agents have the same id, the map contains
+// the status of the first one.
 func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string]State) {
 	if byID {
 		states = map[string]State{}
@@ -49,8 +51,8 @@ func countAgents(root *jsontree.Node, byID bool) (sum Summary, states map[string
 	return sum, states
 }
 
-// idOf returns an agent id as a map key. The protocol allows only strings as ids. For any other
-// value the key is its JSON text.
+// idOf returns an agent's id as a map key. The id should be a string, but another program may have
+// written any JSON value. If v is not a string, the key is the JSON text of v.
 func idOf(v jsontree.Value) string {
 	if id, ok := v.Str(); ok {
 		return id
@@ -65,9 +67,9 @@ func endSession(root *jsontree.Node, now time.Time, to State) {
 	root.Set("completed_at", timestamp.Format(now))
 }
 
-// setSummary updates the summary in the document. If the summary is an object, setSummary keeps its
-// unknown members, and does not rewrite numbers that are already right. It replaces a summary that
-// is not an object.
+// setSummary updates the summary, the counts of the agents, in a session's document. If the
+// existing summary is a JSON object, setSummary keeps its unknown members, and does not rewrite
+// numbers that are already right. Otherwise it replaces the existing summary.
 func setSummary(root *jsontree.Node, sum Summary) {
 	node := root.Child("summary")
 	if node == nil || node.Kind() != jsontree.Object {
@@ -86,7 +88,7 @@ type namedCount struct {
 	n    int
 }
 
-// counts lists the members of the summary in the protocol's order.
+// counts lists the counts in the order in which the document lists them.
 func (s Summary) counts() []namedCount {
 	return []namedCount{
 		{"total", s.Total},
@@ -98,8 +100,9 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// setDerivedWaves updates the status of each wave. states has the status of each agent by agent id.
-// If none of a wave's agents is in states, the wave stays unchanged.
+// setDerivedWaves updates the status of each wave, which is a group of agents. The map states has
+// the status of each agent by agent id. If none of a wave's agents is in states, the wave stays
+// unchanged.
 func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
@@ -112,49 +115,52 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState computes the status of a wave from the statuses of its agents. ids has the ids of these
-// agents, and states has the status of each agent by id. current is the status of the wave in the
-// document. waveState returns false if none of the agents is in states.
+// waveState computes the status of a wave, which is a group of agents, from the statuses of these
+// agents. The parameter current is the status of the wave in the document, ids has the ids of the
+// wave's agents, and states has the status of each agent of the session by id. waveState returns
+// false if none of the wave's agents is in states.
 func waveState(current State, ids jsontree.Value, states map[string]State) (State, bool) {
-	all := tallyOf(current, ids.Items(), states)
-	if all.known == 0 {
+	counts := countWave(current, ids.Items(), states)
+	if counts.known == 0 {
 		return current, false
 	}
-	return all.state(), true
+	return counts.state(), true
 }
 
-// waveTally counts the agents of a wave: known is the number of agents that the document contains,
-// final is how many of them have ended, and ran is how many of them were started.
-type waveTally struct{ known, final, ran int }
+// waveCounts counts the agents of a wave, which is a group of agents. known is the number of the
+// wave's agents that the session has. final is how many of these have ended, and ran is how many
+// were started.
+type waveCounts struct{ known, ended, started int }
 
-// tallyOf counts the agents of a wave that are in states. A document does not say whether a
-// cancelled agent was ever started. tallyOf assumes that it was started if the wave is running.
-func tallyOf(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all waveTally) {
+// countWave counts those agents of a wave, a group of agents, that are in states. A cancelled agent
+// may have been started before or not, and the document does not say which. countWave assumes that it
+// was started if waveStatus, the status of the wave, is Running.
+func countWave(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (counts waveCounts) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {
-			all.add(state, state == Cancelled && waveStatus == Running)
+			counts.add(state, state == Cancelled && waveStatus == Running)
 		}
 	}
-	return all
+	return counts
 }
 
-func (t *waveTally) add(state State, began bool) {
-	t.known++
+func (c *waveCounts) add(state State, began bool) {
+	c.known++
 	if state.Final() {
-		t.final++
+		c.ended++
 	}
 	if began || state == Running || state == Complete || state == Failed {
-		t.ran++
+		c.started++
 	}
 }
 
-// state returns complete if all known agents have ended. If not, it returns running if at least one
-// was started, and pending if none was.
-func (t waveTally) state() State {
+// state returns the status of the wave. It is Complete if all counted agents have ended. Otherwise
+// it is Running if at least one agent was started, and Pending if none was.
+func (c waveCounts) state() State {
 	switch {
-	case t.final == t.known:
+	case c.ended == c.known:
 		return Complete
-	case t.ran > 0:
+	case c.started > 0:
 		return Running
 	}
 	return Pending

@@ -15,23 +15,23 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Recording writes the document of a session whose state is stored elsewhere, such as in gaffer's
-// database. The methods of [Store] allow only the status changes that the protocol allows. A
-// Recording does not check them: it overwrites the document with the given state, so an agent that
-// had ended may run again.
+// Recording writes the document of a session, status.json, if the state of the session is stored
+// elsewhere, such as in gaffer's database. The methods of [Store] allow only certain changes of
+// status. A Recording allows every change: it overwrites the document with the given state, so an
+// agent that had ended may run again.
 //
 // A Recording creates a missing document. It keeps a copy of a damaged document and writes a new
-// one. If other programs change members that the Recording writes, it changes them back. It keeps
-// members, agents and waves that other programs have added.
+// one. If other programs change JSON members that the Recording writes, it changes them back. It
+// keeps JSON members, agents and waves (groups of agents) that other programs have added.
 //
-// Another program can request a cancellation: it sets the status of the session, or of an agent
-// that has not ended, to cancelled. See DetectCancel.
+// Another program can request a cancellation: in the document, it sets the status of the session,
+// or of an agent that has not ended, to cancelled. See DetectCancel.
 //
 // A Recording must not be used by several goroutines at the same time.
 type Recording struct {
-	// DetectCancel makes [Recording.Write] look for cancellation requests. If another program has
-	// set the session, or an agent that has not ended, to cancelled in the document, Write fails
-	// with a [*CancelledError] and leaves the document unchanged.
+	// DetectCancel makes [Recording.Write] look for cancellation requests in the document. If
+	// another program has set the status of the session, or of an agent that has not ended, to
+	// cancelled, Write returns a [*CancelledError] and leaves the document unchanged.
 	DetectCancel bool
 
 	store *Store
@@ -39,36 +39,36 @@ type Recording struct {
 	file  *statefile.File
 	seed  maphash.Seed
 
-	members [][]int // for each wave, the indexes of its agents in Status.Agents
-	agents  int     // number of agents when members was computed
+	members [][]int // for each wave (group of agents), the indexes of its agents in Status.Agents
+	agents  int     // number of agents when the field members was computed
 	last    writtenDocument
-	// unsure is the hash of the last document whose write failed, but which may be on disk
-	// nevertheless. 0 means that there is no such document.
+	// unsure is the hash of a document that may be on disk although its write returned an error. It
+	// is 0 if there is no such document.
 	unsure    uint64
-	seen      fileStat  // size and time of the document's file after our last update; zero if unknown
-	started   time.Time // start of the session according to the last Contents
-	activated bool      // the method activate has succeeded
+	seen      fileStat  // size and time of the document's file after our last write; zero if unknown
+	started   time.Time // start of the session, from the last Contents that was given to Write
+	activated bool      // [Recording.activate] has succeeded
 }
 
-// writtenDocument describes the document that the recording wrote last.
+// writtenDocument describes the version of the session's document that the [Recording] wrote last.
 type writtenDocument struct {
-	sum    uint64      // hash of the document, to detect changes by other programs
-	known  bool        // false until the recording has written a document
-	at     []int       // for each of the recording's agents, its index in the document
-	waves  []State     // status of each wave
-	alone  bool        // the document contains no agents of other programs
-	others []waveTally // for each wave, counts of other programs' agents; nil means none
+	sum    uint64       // hash of the document, to detect changes by other programs
+	known  bool         // false until the recording has written a document
+	at     []int        // for each agent of the recording, its index in the array agents of the document
+	waves  []State      // status of each wave (group of agents)
+	alone  bool         // the document contains no agents that other programs have added
+	others []waveCounts // for each wave, counts of the agents that other programs have added; nil means none
 }
 
-// fileStat holds the size and modification time of the document's file. If they differ
-// later, another program has changed the file.
+// fileStat holds the size and modification time of the document's file after a write of the
+// [Recording]. If the file's values differ later, another program has changed the file.
 type fileStat struct {
 	size  int64
 	mtime time.Time
 }
 
-// Recording returns a new recording of a session. The session need not exist yet. The
-// method reads and writes no file.
+// Recording returns a new Recording for the session with this id. The session need not exist yet.
+// The method Recording reads and writes no file.
 func (s *Store) Recording(id string) (*Recording, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
@@ -86,23 +86,24 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	return r, nil
 }
 
-// Close deletes the hidden lock folder that the recording keeps between writes. The recording
-// reuses this folder, because that makes writes faster.
+// Close deletes the hidden folder that serves as the lock of the document. To make writes faster,
+// the Recording does not delete this folder after each write, but reuses it.
 func (r *Recording) Close() { r.file.Close() }
 
-// Contents is the state that a session's document should have. The caller must keep the order of
-// Status.Agents between writes, and add new agents at the end. Write computes the summary, the
-// statuses of waves and the paths of the log files, and ignores their values in Status.
+// Contents is the state that a session's document should have after [Recording.Write]. The caller
+// must keep the order of Status.Agents between writes, and add new agents at the end. Write itself
+// computes the summary, the statuses of waves (groups of agents) and the paths of the log files. It
+// ignores their values in Status.
 type Contents struct {
 	Status *Status
-	// Changed has the indexes in Status.Agents of all agents that may have changed since the last
-	// successful write.
+	// Changed lists the agents that may have changed since the last successful write, as indexes in
+	// Status.Agents.
 	Changed []int
 }
 
-// Write updates the document to the state that contents returns. If the document exists, Write
-// locks it before it calls contents. So if two programs record the same session, the later write
-// has the newer state. contents may be called more than once.
+// Write updates the session's document to the state that the function contents returns. If the
+// document exists, Write locks it before it calls contents. So if two programs write the same
+// document, the later write has the newer state. Write may call contents more than once.
 //
 // The first successful write of a Recording, and every write that creates the document, also makes
 // the session the active session, unless the current active session started later.
@@ -124,9 +125,8 @@ func (r *Recording) Write(ctx context.Context, contents func() (Contents, error)
 	return nil
 }
 
-// Disturbed reports whether another program has changed or deleted the document since
-// the last write. It compares only the size and modification time of the file, so it
-// is fast.
+// Disturbed reports whether another program has changed or deleted the session's document since the
+// last write of r. To be fast, it compares only the size and modification time of the file.
 func (r *Recording) Disturbed() bool {
 	info, err := r.store.opts.Host.Stat(opLook, r.file.Path())
 	if err != nil {
@@ -135,7 +135,8 @@ func (r *Recording) Disturbed() bool {
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
 }
 
-// noteFile stores the size and modification time of the document's file, which Disturbed compares.
+// noteFile stores the size and modification time of the document's file. [Recording.Disturbed]
+// later compares the file with them.
 func (r *Recording) noteFile(info fs.FileInfo) {
 	r.seen = fileStat{}
 	if info != nil {
@@ -143,9 +144,9 @@ func (r *Recording) noteFile(info fs.FileInfo) {
 	}
 }
 
-// noteIfUnchanged calls noteFile if the file still contains data, which this recording has written.
-// If not, another program has already changed the file. Then noteIfUnchanged stores nothing, so
-// Disturbed returns true.
+// noteIfUnchanged calls [Recording.noteFile] if the document's file still contains data, the text
+// that r has just written. If not, another program has already changed the file. In this case
+// noteIfUnchanged stores nothing, so that [Recording.Disturbed] returns true.
 func (r *Recording) noteIfUnchanged(data []byte) {
 	h, path := r.store.opts.Host, r.file.Path()
 	info, err := h.Stat(opLook, path)
@@ -157,9 +158,10 @@ func (r *Recording) noteIfUnchanged(data []byte) {
 	}
 }
 
-// makeFolder creates the session's folder with its document. It creates both under a hidden name
-// and then renames the folder, so the folder and the document appear at the same moment. If the
-// session's folder exists, makeFolder changes nothing and returns false.
+// makeFolder creates the session's folder with its document. It first creates a hidden folder with
+// the document and then renames this folder, so the session's folder and the document appear at the
+// same moment. If the session's folder already exists, makeFolder changes nothing and returns
+// false.
 func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, err error) {
 	s := r.store
 	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
@@ -182,9 +184,9 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 		return false, err
 	}
 	err = s.create(r.id, data)
-	// If the id is taken, another process is creating or has just created the folder, or an
-	// interrupted write has left its hidden folder. Return false, so that Write calls update, which
-	// also creates a missing folder.
+	// errTaken means that another process is creating or has just created the session's folder, or
+	// that an interrupted write has left its hidden folder. Return false, so that [Recording.Write]
+	// calls [Recording.update], which also creates a missing folder.
 	if errors.Is(err, errTaken) {
 		return false, nil
 	}
@@ -201,8 +203,8 @@ func (r *Recording) makeFolder(contents func() (Contents, error)) (made bool, er
 }
 
 // checkLinkedFolder is called if the session's folder is a symbolic link. An agent may have created
-// the link, and the link may point to any folder of the user. So checkLinkedFolder returns an error
-// unless that folder contains this session's document.
+// this link, and the link may lead to any folder of the user, which gaffer must not change. So
+// checkLinkedFolder returns an error if that folder does not contain this session's document.
 func (r *Recording) checkLinkedFolder() error {
 	doc, err := r.store.Document(r.id)
 	if err == nil && doc.Root().Get("session_id").Text() == r.id {
@@ -211,13 +213,13 @@ func (r *Recording) checkLinkedFolder() error {
 	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
-// errSame is the error that edit returns to stop an update that would not change the document. The
-// method update then returns no error.
+// errSame is the error with which [Recording.edit] stops an update that would not change the
+// document. [Recording.update] then returns no error.
 var errSame = errors.New("the document is as it should be")
 
-// update changes the document to the state that contents returns. It creates the session's folder
-// and the document if they are missing. made reports whether the document was missing or was an
-// empty object.
+// update changes the session's document to the state that the function contents returns. It creates
+// the session's folder and the document if they are missing. The result made is true if update has
+// filled a document that was missing or was an empty JSON object.
 func (r *Recording) update(ctx context.Context, contents func() (Contents, error)) (made bool, err error) {
 	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
 		return false, err
@@ -240,18 +242,18 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 	case err == nil:
 		r.last, r.unsure = next, 0
 	case next.known:
-		// The new document may be on disk although an error occurred, for example if only the sync
-		// of the folder failed.
+		// The new document may be on disk although Update returned an error, for example if only
+		// the sync of the folder to disk failed.
 		r.unsure = next.sum
 	}
 	return made, err
 }
 
-// edit changes the document to the state want. If no other program has changed the document, and
-// want has no new agents or waves, edit updates only the agents in want.Changed, and returns
-// errSame if nothing had to change. In all other cases it updates the whole document. If
-// DetectCancel is set and another program has requested a cancellation, edit returns a
-// [*CancelledError].
+// edit changes the session's document to the state want. If no other program has changed the
+// document, and want has no new agents or waves (groups of agents), edit updates only the agents in
+// want.Changed and the values that depend on them. If none of them had to change, it returns
+// errSame. In all other cases it updates the whole document. If DetectCancel is set and another
+// program has requested a cancellation, edit returns a [*CancelledError].
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -283,15 +285,15 @@ func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument
 	return next, doc.Err()
 }
 
-// isLink reports whether the document is a symbolic link. Agents can write to the
-// session's folder, and a link there could point to any file of the user.
+// isLink reports whether the document's file is a symbolic link. This matters because agents can
+// create links in the session's folder, and such a link could lead to any file of the user.
 func (r *Recording) isLink() bool {
 	info, err := r.store.opts.Host.Lstat(opLook, r.file.Path())
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// CancelledError reports that another program has set the session, or some of its
-// unfinished agents, to cancelled in the document.
+// CancelledError reports that another program has requested a cancellation: in the session's
+// document, it has set the status of the session, or of agents that have not ended, to cancelled.
 type CancelledError struct {
 	Session string
 	All     bool     // the session itself was cancelled
@@ -305,8 +307,9 @@ func (e *CancelledError) Error() string {
 	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
 }
 
-// cancelRequest looks for a session or agents that are cancelled in the document, although they
-// have not ended according to want. It returns a CancelledError for them, or nil if there are none.
+// cancelRequest looks for a cancellation request of another program: the session or agents have the
+// status Cancelled in the document, although they have not ended according to want. It returns a
+// CancelledError for them, or nil if there is no such request.
 func cancelRequest(root *jsontree.Node, want *Status) error {
 	open := func(s State) bool { return s == Queued || s == Running }
 	asked := &CancelledError{Session: root.Get("session_id").Text()}
@@ -331,13 +334,14 @@ func cancelRequest(root *jsontree.Node, want *Status) error {
 	return asked
 }
 
-// usable reports whether the document has the protocol's structure and is not empty.
+// usable reports whether the document can be updated: it is a JSON object that is not empty, and
+// its agents, if any, are an array.
 func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
 
-// replace replaces the whole document by a new one. It first saves a copy of the old document,
-// unless the old document is an empty object.
+// replace replaces the whole document by a new one with the state want. If the old document is not
+// an empty JSON object, replace first saves a copy of it.
 func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument, error) {
 	if root.Kind() != jsontree.Object || root.Len() > 0 {
 		if err := r.saveUnusable(root.Value().Raw()); err != nil {
@@ -356,8 +360,8 @@ func (r *Recording) replace(root *jsontree.Node, want *Status) (writtenDocument,
 	return r.fresh(want), nil
 }
 
-// saveUnusable saves a copy of a document that does not have the protocol's structure.
-// data is the document's text. The caller replaces the document afterwards.
+// saveUnusable saves a copy of a document that gaffer cannot update, for example because it is not
+// a JSON object. data is the document's text. The caller replaces the document afterwards.
 func (r *Recording) saveUnusable(data []byte) error {
 	h, to := r.store.opts.Host, r.file.Path()
 	base := to + ".corrupt-" + h.Now().UTC().Format("20060102T150405Z")
@@ -379,7 +383,7 @@ func (r *Recording) saveUnusable(data []byte) error {
 	return nil
 }
 
-// build returns a new document with the state want.
+// build returns the text of a new session's document with the state want.
 func (r *Recording) build(want *Status) ([]byte, error) {
 	whole := *want
 	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, want.Count()
@@ -398,8 +402,8 @@ func (r *Recording) build(want *Status) ([]byte, error) {
 	return formatDocument(text)
 }
 
-// Render returns the document that a new Recording would create for this status. It reads and
-// writes no file.
+// Render returns the text of the session's document that a new [Recording] would create for this
+// status. It reads and writes no file.
 func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	r, err := s.Recording(id)
 	if err != nil {
@@ -408,8 +412,8 @@ func (s *Store) Render(id string, status *Status) ([]byte, error) {
 	return r.build(status)
 }
 
-// fresh returns the writtenDocument for the new document that build returns for want. Its hash is
-// not set.
+// fresh describes the new document that [Recording.build] returns for want. It does not set the
+// field sum, the hash of the document.
 func (r *Recording) fresh(want *Status) writtenDocument {
 	at := make([]int, len(want.Agents))
 	for i := range at {
@@ -418,22 +422,23 @@ func (r *Recording) fresh(want *Status) writtenDocument {
 	return writtenDocument{known: true, at: at, waves: r.waveStates(want, nil), alone: true}
 }
 
-// sum returns the hash of a document. It hashes the document piece by piece, so that it needs no
+// sum returns a hash of the document's text. It hashes the text piece by piece, so that it needs no
 // copy of a large document.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
-	root.Pieces(func(text []byte) { _, _ = h.Write(text) }) // a maphash write never fails
+	root.Pieces(func(text []byte) { _, _ = h.Write(text) }) // ignore the error: a maphash write never fails
 	return h.Sum64()
 }
 
-// withLogFile returns the agent with its log file set.
+// withLogFile returns a copy of the agent a with the path of its log file set.
 func (r *Recording) withLogFile(a Agent) Agent {
 	a.LogFile = path.Join(r.store.opts.LogPrefix, sessionsName, r.id, a.ID+".log")
 	return a
 }
 
-// activate makes this session the active session, unless the current active session started later.
+// activate makes this session the active session, to which the symbolic link active-session leads.
+// But if the current active session started later, activate changes nothing.
 func (r *Recording) activate() error {
 	active, err := r.store.Active()
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
@@ -445,10 +450,11 @@ func (r *Recording) activate() error {
 	return r.store.activate(r.id)
 }
 
-// startedBefore reports whether this session started before the session otherID. It compares start
-// times and not ids, because an id need not contain a time. If both sessions started in the same
-// second, it compares the ids, so that the recordings of both sessions choose the same active
-// session. It returns false if the other session has no readable start time.
+// startedBefore reports whether this session started before the session otherID. It compares the
+// start times and not the ids, because an id need not contain a time. If both sessions started in
+// the same second, it compares the ids. So the processes of both sessions agree which of them
+// becomes the active session. If the other session has no readable start time, startedBefore
+// returns false.
 func (r *Recording) startedBefore(otherID string) bool {
 	is, err := r.store.Load(otherID)
 	switch {

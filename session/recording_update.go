@@ -6,8 +6,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// updateChanged updates the agents listed in want.Changed, and the values that depend on them. The
-// caller must make sure that no other program has changed the document since our last write.
+// updateChanged updates the document of a session if only some agents have changed: it sets the
+// agents whose indexes are in want.Changed, and the values that are computed from the agents, such
+// as the summary. The caller must make sure that no other program has changed the document since r
+// last wrote it.
 func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
@@ -28,8 +30,9 @@ func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDoc
 	return next
 }
 
-// updateAll updates the whole document, for example because another program has changed it. It sets
-// the recording's members, agents and waves, and keeps the members of other programs.
+// updateAll sets all agents, all waves (groups of agents), the summary and all JSON members of the
+// session in the document. It is needed, for example, if another program has changed the document.
+// It keeps the agents, waves and JSON members that other programs have added.
 func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument {
 	setSessionMembers(root, r.id, want)
 	agents := root.Array("agents")
@@ -58,8 +61,8 @@ func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument
 	return next
 }
 
-// agentIndexes returns the index of each agent by its id. If two agents share an id, it returns the
-// index of the first one.
+// agentIndexes returns a map from the id of each agent to the agent's index in the parameter
+// agents. If two agents share an id, the map has the index of the first one.
 func agentIndexes(agents []*jsontree.Node) map[string]int {
 	at := map[string]int{}
 	for i, agent := range agents {
@@ -71,8 +74,8 @@ func agentIndexes(agents []*jsontree.Node) map[string]int {
 	return at
 }
 
-// setSessionMembers sets the members of the session itself: everything except agents, waves and
-// summary.
+// setSessionMembers sets the JSON members that describe the session as a whole. These are all
+// members of the document except agents, waves and summary.
 func setSessionMembers(root *jsontree.Node, id string, want *Status) {
 	root.Set("schema_version", SchemaVersion)
 	root.Set("session_id", id)
@@ -98,8 +101,8 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// wavesOf returns the waves of a document by wave number. If two waves have the same number, it
-// returns the first of them.
+// wavesOf returns the waves of a document, which are groups of agents. The map's keys are the wave
+// numbers. If two waves have the same number, the map contains the first of them.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {
@@ -111,14 +114,17 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	return waves
 }
 
-// setMembers sets the agent ids of each wave, and appends waves that are missing. Agents of other
-// programs stay in their waves; setMembers returns their counts for each wave.
-func setMembers(root *jsontree.Node, want *Status, states map[string]State) []waveTally {
+// setMembers sets the list of agent ids of each wave, which is a group of agents, and appends waves
+// that are missing in the document. The parameter states has the status of each agent by agent id.
+// If other programs have added agents to a wave, these agents stay in it. For each wave, setMembers
+// returns how many agents of other programs it contains, how many of these were started, and how
+// many have ended.
+func setMembers(root *jsontree.Node, want *Status, states map[string]State) []waveCounts {
 	ours := make(map[string]bool, len(want.Agents))
 	for _, a := range want.Agents {
 		ours[a.ID] = true
 	}
-	waves, others := wavesOf(root), make([]waveTally, len(want.Waves))
+	waves, others := wavesOf(root), make([]waveCounts, len(want.Waves))
 	for i, w := range want.Waves {
 		node := waves[w.Wave]
 		if node == nil {
@@ -131,14 +137,15 @@ func setMembers(root *jsontree.Node, want *Status, states map[string]State) []wa
 				theirs = append(theirs, id)
 			}
 		}
-		others[i] = tallyOf(State(node.Get("status").Text()), slices.All(theirs), states)
+		others[i] = countWave(State(node.Get("status").Text()), slices.All(theirs), states)
 		node.Set("agents", joinAgents(w.Agents, theirs))
 	}
 	return others
 }
 
-// joinAgents lists the agents of a wave: first ours, then theirs, which are the agents of other
-// programs.
+// joinAgents returns the list of the agent ids of a wave. The list begins with the parameter ours,
+// the ids of the recording's own agents. The parameter theirs follows, the ids of other programs'
+// agents.
 func joinAgents(ours []string, theirs []jsontree.Value) any {
 	if len(theirs) == 0 {
 		return ours
@@ -160,16 +167,17 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave in want. others has the counts of other programs'
-// agents for each wave; nil means that there are no such agents. A cancelled agent of the recording
-// counts as started if its StartedAt is set.
-func (r *Recording) waveStates(want *Status, others []waveTally) []State {
+// waveStates returns the status of each wave in want. A wave is a group of agents, and its status
+// depends on how many of them were started and how many have ended. The parameter others has these
+// counts for the agents of other programs; it is nil if there are no such agents. A cancelled agent
+// of the recording counts as started if its StartedAt is set.
+func (r *Recording) waveStates(want *Status, others []waveCounts) []State {
 	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {
 		r.members, r.agents = membersOf(want), len(want.Agents)
 	}
 	states := make([]State, len(want.Waves))
 	for i, members := range r.members {
-		var all waveTally
+		var all waveCounts
 		if others != nil {
 			all = others[i]
 		}

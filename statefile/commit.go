@@ -15,14 +15,14 @@ import (
 
 const opSweepTemps host.Op = "sweep temps"
 
-// maxRedo is the maximum number of attempts of an update. An attempt fails if a program that takes
-// no lock has changed the document in the meantime, so the limit is reached only if another program
-// writes without pause.
+// maxRedo is the maximum number of times that an update is tried. A try fails if a program that
+// ignores the lock has changed the document in the meantime. So the limit is reached only if
+// another program writes without pause.
 const maxRedo = 100
 
-// commit applies the changes of all requests in batch and writes the result to path. It normally
-// writes only once. It stores the error of each failed request in the request. path is the
-// document's path with all links resolved. The caller must hold the document's lock.
+// commit applies the changes of all requests in batch and writes the document at path. It normally
+// writes only once, for all of them. If a request fails, commit stores the error in that request.
+// path is the document's path with all links resolved. The caller must hold the document's lock.
 func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
@@ -54,8 +54,9 @@ func isStepError(err error) bool {
 	return errors.As(err, &step)
 }
 
-// try applies the changes of all requests once and writes the document. It undoes a change that
-// fails, and stores the error in the request. It returns errors that concern the whole batch.
+// try applies the changes of all requests once and writes the document. If the change of a request
+// fails, try undoes this change and stores the error in the request. It returns errors that concern
+// the whole batch.
 func (f *File) try(path string, batch []*request) error {
 	old, doc, err := f.open(path)
 	if err != nil {
@@ -86,12 +87,13 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that an update will change. If the file is missing, open returns a
-// document with the content Options.Empty. If the file is not JSON, open saves a copy of the file
-// and returns a document with the content Options.Empty, but only if Options.StartOver is set and
-// the document's path is not a link. If Options.Empty is nil, open returns an error in both cases.
+// open reads the document that an update will change. In two cases, it returns a new document with
+// the content Options.Empty instead, if that is not nil. The first case is that the file is
+// missing. The second case is that the file is not JSON, Options.StartOver is true, and the
+// document's path is not a link; open then first saves a copy of the file. In all other cases, open
+// returns an error if it cannot read the document.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
-	f.sweepTemps(path)
+	f.removeTemps(path)
 	doc, data, info, err := f.readDocument()
 	old := readFile{path, data, info}
 	if err == nil || f.opts.Empty == nil {
@@ -135,11 +137,11 @@ func (f *File) saw(info fs.FileInfo) {
 	}
 }
 
-// sweepTemps deletes the temporary files and hidden lock folders of processes that died. Only the
+// removeTemps deletes the temporary files and hidden lock folders of processes that died. Only the
 // holder of the lock creates temporary files for an update, and this process holds the lock, so no
 // other process still uses them. Only the first call for a File does this. If another process dies
-// later, the next process that updates the document deletes its files.
-func (f *File) sweepTemps(path string) {
+// later, its files are deleted by the first update through a new File.
+func (f *File) removeTemps(path string) {
 	if f.swept {
 		return
 	}
@@ -158,9 +160,9 @@ func (f *File) sweepTemps(path string) {
 	}
 }
 
-// leftovers lists the hidden files and folders beside path that were created for purpose, such as
-// forUpdate. It ignores errors: if the folder cannot be read, the update itself fails with a better
-// message.
+// leftovers lists the hidden files and folders beside path that were created for the given purpose,
+// such as forUpdate. It ignores errors: if the folder cannot be read, the update itself fails with
+// a better message.
 func (f *File) leftovers(path, purpose string) (names []string) {
 	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
 	for _, e := range entries {

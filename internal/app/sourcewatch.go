@@ -22,11 +22,12 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// watchKind is the kind of store items that hold the state of watched sources. An item's id
-// consists of the name of the source and the path of the project.
+// watchKind is the [store.ItemKey.Kind] of the database rows with the state of watched sources. The
+// id of such a row consists of the name of the source and the path of the project.
 const watchKind = "watched-source"
 
-// watchState is what servers remember about a watched source.
+// watchState is what gaffer's servers store about a watched source. This is a source of work, such
+// as an issue tracker, in which they look regularly for new items, such as issues.
 type watchState struct {
 	LastLook time.Time `json:"last,omitzero"`
 	NextLook time.Time `json:"next,omitzero"`
@@ -40,12 +41,14 @@ func watchKey(name, project string) store.ItemKey {
 	return store.ItemKey{Kind: watchKind, ID: name + " " + project}
 }
 
-// watchedProject returns the folder in which the runs of a watched source work.
+// watchedProject returns the root folder of the project in which the tasks from a watched source
+// work.
 func (o Options) watchedProject(w config.WatchedSource) string {
 	return cmp.Or(w.Project, o.Project.Root)
 }
 
-// List returns the sources that the user's settings name, and the reports that are not sent yet.
+// List returns the watched sources (such as issue trackers) that are in the user's settings, and
+// the reports on ended tasks that were not sent to their sources yet.
 func (s *Sources) List(ctx context.Context) (fleet.Sources, error) {
 	list := fleet.Sources{Sources: []fleet.WatchedSource{}, Reports: []fleet.SourceReport{}}
 	watched := s.app.opts.Config.Sources()
@@ -107,20 +110,21 @@ func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, chang
 }
 
 const (
-	watchTick = 5 * time.Second // how often a server checks whether a source is due
-	// watchPause is the pause after the first failed look at a source. It doubles with each further
-	// failure, up to maxWatchPause or the source's interval, whichever is shorter.
+	watchTick = 5 * time.Second // how often a server checks whether it must look for new items in a source
+	// watchPause is the pause after a server has failed once to look for new items in a source. The
+	// pause doubles with each further failure, up to maxWatchPause or the interval in the source's
+	// settings, whichever is shorter.
 	watchPause    = time.Minute
 	maxWatchPause = time.Hour
-	// sendEvery is how often a server sends the reports that other processes have stored but not
-	// sent.
-	sendEvery = 30 * time.Second
+	// lookForReportsEvery is how often a server looks for reports on ended tasks that other processes have
+	// stored but not sent to the sources of the tasks, and sends them.
+	lookForReportsEvery = 30 * time.Second
 )
 
-// watchSources looks for new items in each watched source at the source's interval, until ctx ends.
-// refusal returns an error that says why this server starts no runs, or nil if the server starts
-// runs. Such an error counts as a failed look. watchSources stores and prints a failure, and looks
-// at the source again after a pause.
+// watchSources looks for new items in each watched source, at the interval in the source's
+// settings, until ctx ends. The function refusal returns nil if this server may start runs, and
+// otherwise an error with the reason why not. Such an error counts as a failed look. After a failed
+// look, watchSources stores and prints the error, and looks again after a pause.
 func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	watched := s.app.opts.Config.Sources()
 	for ; ctx.Err() == nil && len(watched) > 0; pause.For(ctx, watchTick) {
@@ -130,8 +134,8 @@ func (s *Sources) watchSources(ctx context.Context, refusal func() error) {
 	}
 }
 
-// lookIfDue looks for new items in a source if the next look is due. Before it looks, it stores
-// when the following look is due, so that only one of several servers looks.
+// lookIfDue looks for new items in a source if the next look is due. Several servers may share the
+// database. So that only one of them looks, lookIfDue first stores when the following look is due.
 func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSource, refusal func() error) {
 	key := watchKey(name, s.app.opts.watchedProject(w))
 	if state, err := s.watchState(ctx, key); err == nil && state.NextLook.After(s.app.clock()()) {
@@ -177,21 +181,22 @@ func (s *Sources) lookIfDue(ctx context.Context, name string, w config.WatchedSo
 	}
 }
 
-// startedBySource returns the value of [store.Run.StartedBy] for the runs of a source.
+// startedBySource returns the value of [store.Run.StartedBy] for runs with tasks from a source.
 func startedBySource(name string) string { return "source " + name }
 
-// look takes the new items of a source and starts a run for them. It returns the number of tasks
-// and the id of the run. It also continues runs of the source that no process works on, for example
-// after the machine was restarted.
+// look starts a run with tasks for the new items of a source. It returns the number of tasks and
+// the id of this run. It also continues earlier runs for the source that no process works on, for
+// example after the machine was restarted.
 func (s *Sources) look(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	continued := s.continueRuns(ctx, name)
 	taken, run, err = s.takeNew(ctx, name, w)
 	return taken, run, cmp.Or(err, continued)
 }
 
-// takeNew starts a run for the new items of a source. It returns the number of tasks and the id of
-// the run. It returns 0 and "" if there are no new items, or if another process has taken them. It
-// returns an error if this machine lacks something for the run, such as a program.
+// takeNew starts a run with tasks for the new items of a source. It returns the number of tasks and
+// the id of the run. It returns 0 and "" if there are no new items, or if another process has made
+// tasks from them in the meantime. It returns an error if this machine lacks something that the run
+// needs, such as a program.
 func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSource) (taken int, run string, err error) {
 	opts, err := s.app.opts.optionsOf(s.app.opts.watchedProject(w), "the source "+name)
 	if err != nil {
@@ -211,7 +216,7 @@ func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSour
 	run, err = s.app.submit(ctx, made.Plan, engine.Submission{
 		Project: opts.Project.Root, Who: startedBySource(name), StartedBy: startedBySource(name), Key: "source " + newID(),
 	})
-	if held := (*engine.ItemsHeldError)(nil); errors.As(err, &held) { // another process has taken the items in the meantime
+	if held := (*engine.ItemsHeldError)(nil); errors.As(err, &held) { // another process has made tasks from these items in the meantime
 		return 0, "", nil
 	}
 	if err != nil {
@@ -224,8 +229,9 @@ func (s *Sources) takeNew(ctx context.Context, name string, w config.WatchedSour
 	return summary.Counts.Total, run, s.app.Background.EnsureProcess(context.WithoutCancel(ctx), run)
 }
 
-// continueRuns makes sure that a process works on each unfinished run of a source. It skips runs
-// that no gaffer process on this machine has worked on.
+// continueRuns makes sure that a process works on each unfinished run for a source. It skips runs
+// on which this machine has never worked, because it cannot see whether a process on another
+// machine works on them.
 func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	var ids []string
 	err := s.app.store.Read(ctx, func(r store.Reader) error {
@@ -248,18 +254,19 @@ func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	return nil
 }
 
-// sendReportsRepeatedly sends the reports that other processes have stored but not sent, until ctx
-// ends.
+// sendReportsRepeatedly sends reports on ended tasks to the sources of the tasks, until ctx ends.
+// These are reports that other processes have stored but not sent.
 func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
-	for ; ctx.Err() == nil; pause.For(ctx, sendEvery) {
+	for ; ctx.Err() == nil; pause.For(ctx, lookForReportsEvery) {
 		if _, _, err := s.SendReports(ctx, false); err != nil && ctx.Err() == nil {
 			s.app.opts.Notice(fmt.Sprintf("reports to sources: %v", err))
 		}
 	}
 }
 
-// watchRefusal returns a function. The function's error says why this server starts no runs for
-// watched sources, and is nil if the server starts them.
+// watchRefusal returns a function that checks whether this server may start runs for watched
+// sources. The function returns nil if the server may, and otherwise an error with the reason why
+// not.
 func (s *Sources) watchRefusal(o ServerOptions) func() error {
 	return func() error {
 		if o.WorkersOnly {

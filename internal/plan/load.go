@@ -15,7 +15,7 @@ type Format string
 // The formats of plans.
 const (
 	Gaffer       Format = "gaffer"       // a file in gaffer's own YAML format
-	Orchestrator Format = "orchestrator" // Markdown with a drawn dependency graph, or with lists of prompts in waves
+	Orchestrator Format = "orchestrator" // Markdown with a drawn dependency graph, or with lists of prompts in waves (groups)
 	WorkflowFile Format = "workflow"     // a YAML file with one or more workflows
 	Beads        Format = "beads"        // a JSON Lines file with one bead (work item) on each line
 	Phase        Format = "phase"        // a file whose name has the form NN-XX-PLAN.md, or a folder of such files
@@ -107,8 +107,8 @@ type loader struct {
 	parsed     *parsed      // the plan's file, if it was parsed to detect the format; else nil
 }
 
-// parsed is the result of parsing a file as YAML. root is nil if the file is empty or is not valid
-// YAML.
+// parsed is the result of parsing a file as YAML. The field root is nil if the file is empty or is
+// not valid YAML.
 type parsed struct{ root *node }
 
 func newLoader(h host.Host, o Options) (*loader, error) {
@@ -146,7 +146,7 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 		l.file = ""
 		return l.readList(arg), nil
 	case Folder:
-		return l.readFolder(arg)
+		return l.readPromptFolder(arg)
 	case Phase:
 		return l.readPhases(arg)
 	case PromptFile:

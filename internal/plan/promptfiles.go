@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	// promptID matches the id of a prompt in a list, for example 001, 001-02 or gh-12.
+	// promptID matches a text that is the id of a prompt, for example 001, 001-02 or gh-12.
 	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
 	// namedPrompt matches the name of a prompt file without its extension, if the name begins with
 	// an id. For example, it matches 001-setup.
@@ -40,9 +40,9 @@ func (l *loader) readPromptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// readFolder returns a plan that has one task for each Markdown file in a folder. It leaves out
+// readPromptFolder returns a plan that has one task for each Markdown file in a folder. It leaves out
 // README.md, hidden files, and files that are plans. The tasks do not depend on each other.
-func (l *loader) readFolder(arg string) (draft, error) {
+func (l *loader) readPromptFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {
 		return draft{}, err
@@ -54,8 +54,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 			files = append(files, filepath.Join(arg, name))
 		}
 	}
-	// Leave out files that are plans. If an agent got a plan as its prompt, it would do the work of
-	// the other prompts.
+	// Leave out files that are plans. A plan names other prompts. So an agent that got a plan as
+	// its prompt would do the work of these other prompts.
 	files = slices.DeleteFunc(files, func(file string) bool {
 		data, err := l.readFile(file)
 		isPlan := err == nil && isOrchestrator(data)
@@ -72,8 +72,8 @@ func (l *loader) readFolder(arg string) (draft, error) {
 	return d, nil
 }
 
-// readList returns a plan that has one task for each id or file in a list. The tasks do not depend
-// on each other.
+// readList returns a plan from arg, which is a list of ids and file names of prompts, separated by
+// commas. The plan has one task for each of them. The tasks do not depend on each other.
 func (l *loader) readList(arg string) draft {
 	items := splitList(arg)
 	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
@@ -188,8 +188,8 @@ func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	}
 }
 
-// withoutPath returns the text of an error without the path of the file, because the problem
-// already contains the path.
+// withoutPath returns the text of an error without the path of the file. The caller adds that text
+// to a message that already contains the path.
 func withoutPath(err error) string {
 	if e, ok := errors.AsType[*statefile.FormError](err); ok {
 		return e.Problem

@@ -311,16 +311,16 @@ func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
 	p := newProject(t)
 	a := p.work("a", "a.txt", "x\n")
 	s := p.checked("main", func(string) error { return nil }, a)
-	mine := filepath.Join(p.scratch(), siteName("main"))
+	mine := filepath.Join(p.scratch(), checkFolderName("main"))
 	p.Write(mine, "mine.txt", "mine\n")
 	_, err := Branches(t.Context(), p.repo, s)
 	if e := gittest.As[*git.TakenError](t, err); e.Name != mine || p.Read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
 	}
-	p.Write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.Dir+`"}`)
+	p.Write(p.repo.StatePath("checks"), checkFolderName("main")+".json", `{"into": "main", "path": "`+p.Dir+`"}`)
 	_, err = Branches(t.Context(), p.repo, s)
 	_ = gittest.As[*worktree.RecordError](t, err)
-	p.Write(p.repo.StatePath("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
+	p.Write(p.repo.StatePath("checks"), checkFolderName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
 	_, err = Branches(t.Context(), p.repo, s)
 	if e := gittest.As[*git.TakenError](t, err); e.Name != mine || p.Read(mine, "mine.txt") != "mine\n" {
 		t.Errorf("%v", e)
@@ -395,11 +395,11 @@ func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
 	}
 }
 
-func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
+func TestTheNameOfACheckFolderIsOfOneBranchAlone(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
-		name := siteName(branch)
+		name := checkFolderName(branch)
 		if other, ok := seen[name]; ok || len(name) > 64 || git.Quote(name) != name || strings.ContainsAny(name, "/%:@") {
 			t.Errorf("%s: %s, which is that of %q", branch, name, other)
 		}

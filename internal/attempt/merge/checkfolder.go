@@ -19,37 +19,38 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkSite is the temporary worktree in which the result of a merge is checked. Each target branch
-// has its own site. Two files in the repository's git folder belong to it:
+// checkFolder is the temporary worktree in which the result of a merge is checked. Each target branch
+// has its own checkFolder. Two files in the repository's git folder belong to it:
 //
-//	gaffer/checks/<name>.json  describes the worktree, see siteRecord
+//	gaffer/checks/<name>.json  describes the worktree, see checkFolderRecord
 //	gaffer/checks/<name>.lock  is locked by the process that checks the merge
 //
-// Only the process that holds the lock may use the site. The lock is released when that process
-// ends. So what a process finds at a site that it has just locked is a leftover of an earlier
-// check, for example after a crash.
-type checkSite struct {
+// Only the process that holds the lock may use the checkFolder. The kernel releases the lock when
+// that process ends. So a worktree that exists when a process gets the lock is left over from an
+// earlier check, for example after a crash.
+type checkFolder struct {
 	repo *worktree.Repo
 	name string
 	path string // path of the worktree
 	lock host.Lock
-	away bool // the site has no worktree: takeAway has removed it, or found none
+	away bool // the worktree does not exist: moveAway has removed it, or found none
 }
 
-// siteRecord is the content of a site's .json file, which describes the worktree. The file is
-// written before the worktree is created, and deleted after the worktree is deleted.
-type siteRecord struct {
+// checkFolderRecord is the content of the .json file of a [checkFolder]. It describes the temporary
+// worktree. The file is written before the worktree is created, and deleted after the worktree is
+// deleted.
+type checkFolderRecord struct {
 	Into   string `json:"into"`
 	Path   string `json:"path"`
 	Commit string `json:"commit"`
 }
 
-// sitePrefix is the start of each checkSite's name.
-const sitePrefix = "check-"
+// checkFolderPrefix is the start of each checkFolder's name.
+const checkFolderPrefix = "check-"
 
-// siteName returns the name of a branch's site. Different branches have different names. A name has
-// only characters that every tool accepts in a path.
-func siteName(branch string) string {
+// checkFolderName returns the name of the [checkFolder] of a target branch. Different branches have
+// different names. A name has only characters that every tool accepts in a path.
+func checkFolderName(branch string) string {
 	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
 	plain := strings.Map(func(c rune) rune {
 		if strings.ContainsRune(harmless, c) {
@@ -57,15 +58,17 @@ func siteName(branch string) string {
 		}
 		return '-'
 	}, branch)
-	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
+	return checkFolderPrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
 }
 
-// file returns the path of the site's .json or .lock file. end is ".json" or ".lock".
-func (s *checkSite) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
+// file returns the path of the .json or the .lock file of the [checkFolder]. The parameter end is
+// ".json" or ".lock".
+func (s *checkFolder) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
 
-// claimSite waits until it has locked the site of a branch. scratch is the parent folder for the
-// site's worktree, which checkOut creates later. The caller must call release.
-func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkSite, error) {
+// claimCheckFolder locks the [checkFolder] of a target branch. It waits while another process holds the
+// lock. The parameter scratch is the parent folder of the temporary worktree, which checkOut
+// creates later. The caller must call release at the end.
+func claimCheckFolder(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkFolder, error) {
 	root, err := repo.PrepareFolder(scratch)
 	if err != nil {
 		return nil, err
@@ -73,33 +76,33 @@ func claimSite(ctx context.Context, repo *worktree.Repo, branch, scratch string)
 	if err := statefile.MkdirAll(repo.Host, repo.StatePath("checks")); err != nil {
 		return nil, err
 	}
-	s := &checkSite{repo: repo, name: siteName(branch)}
+	s := &checkFolder{repo: repo, name: checkFolderName(branch)}
 	s.path = filepath.Join(root, s.name)
 	s.lock, err = repo.Host.Lock(ctx, "lock check", s.file(".lock"))
 	return s, err
 }
 
-// sweepSites deletes the worktrees and files of sites that no process has locked. They are
-// leftovers of earlier checks, for example after a crash. If sweepSites cannot delete something,
-// the next call tries again.
-func sweepSites(ctx context.Context, repo *worktree.Repo) {
+// removeLeftCheckFolders deletes the worktree and the files of each [checkFolder] that no process has locked.
+// They are left over from earlier checks, for example after a crash. If removeLeftCheckFolders cannot delete
+// something, the next call tries again.
+func removeLeftCheckFolders(ctx context.Context, repo *worktree.Repo) {
 	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
 		name := strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".lock")
-		if name == file || !strings.HasPrefix(name, sitePrefix) {
+		if name == file || !strings.HasPrefix(name, checkFolderPrefix) {
 			continue
 		}
-		if s := trySite(repo, name); s != nil {
-			_ = repo.Locked(ctx, func(g git.Client) error { return s.takeAway(ctx, g) })
+		if s := tryCheckFolder(repo, name); s != nil {
+			_ = repo.Locked(ctx, func(g git.Client) error { return s.moveAway(ctx, g) })
 			s.release()
 		}
 	}
 }
 
-// trySite locks the site with this name, without waiting. It returns nil if it cannot lock the
-// site, for example because another process has locked it.
-func trySite(repo *worktree.Repo, name string) *checkSite {
-	s := &checkSite{repo: repo, name: name}
+// tryCheckFolder locks the [checkFolder] with this name, without waiting. It returns nil if it cannot lock
+// it, for example because another process has locked it.
+func tryCheckFolder(repo *worktree.Repo, name string) *checkFolder {
+	s := &checkFolder{repo: repo, name: name}
 	path := s.file(".lock")
 	f, err := host.OpenLock(path)
 	if err != nil {
@@ -122,8 +125,9 @@ type openLock struct{ *os.File }
 
 func (l openLock) Unlock() error { return l.Close() }
 
-// read reads the site's .json file. If the file is missing, the error is fs.ErrNotExist.
-func (s *checkSite) read() (rec siteRecord, err error) {
+// read reads the .json file of the [checkFolder]. If the file is missing, the error is
+// fs.ErrNotExist.
+func (s *checkFolder) read() (rec checkFolderRecord, err error) {
 	path := s.file(".json")
 	data, err := statefile.ReadBytes(s.repo.Host, path)
 	if err != nil {
@@ -132,21 +136,21 @@ func (s *checkSite) read() (rec siteRecord, err error) {
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return rec, &worktree.RecordError{Path: path, Err: err}
 	}
-	if siteName(rec.Into) != s.name || !filepath.IsAbs(rec.Path) || filepath.Base(rec.Path) != s.name {
+	if checkFolderName(rec.Into) != s.name || !filepath.IsAbs(rec.Path) || filepath.Base(rec.Path) != s.name {
 		return rec, &worktree.RecordError{Path: path, Err: fmt.Errorf("its branch is %q and its path %q", rec.Into, rec.Path)}
 	}
 	return rec, nil
 }
 
-// checkOut writes the site's .json file and creates the worktree with the files of the commit. The
-// caller must hold the repository's lock.
-func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
+// checkOut writes the .json file of the [checkFolder] and creates the worktree with the files of the
+// commit. The caller must hold the repository's lock.
+func (s *checkFolder) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
 	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err
 	} else if filled {
 		return &git.TakenError{What: "folder", Name: s.path, By: "there is something in it that gaffer did not make", Advice: "move it away"}
 	}
-	data, err := json.MarshalIndent(siteRecord{branch, s.path, commit}, "", "  ")
+	data, err := json.MarshalIndent(checkFolderRecord{branch, s.path, commit}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -158,11 +162,11 @@ func (s *checkSite) checkOut(ctx context.Context, g git.Client, branch, commit s
 	return err
 }
 
-// takeAway renames the folder of the site's worktree and removes the worktree from git's list of
-// worktrees. The caller must hold the repository's lock. Deleting the folder may take long, so
-// clean does that later, without the lock. If the folder has content but is not in git's list,
-// takeAway changes nothing and returns a [*git.TakenError].
-func (s *checkSite) takeAway(ctx context.Context, g git.Client) error {
+// moveAway renames the folder of the temporary worktree, and removes the worktree from git's list
+// of worktrees. The caller must hold the repository's lock. The method clean deletes the renamed
+// folder later, without that lock, because the deletion may take long. If the folder has content
+// but is not in git's list, moveAway changes nothing and returns a [*git.TakenError].
+func (s *checkFolder) moveAway(ctx context.Context, g git.Client) error {
 	rec, err := s.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		s.away = true
@@ -212,7 +216,7 @@ func moveAside(path string) error {
 }
 
 // clean deletes the folders that moveAside has renamed. It reports whether all of them are gone.
-func (s *checkSite) clean() bool {
+func (s *checkFolder) clean() bool {
 	rec, err := s.read()
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
@@ -227,12 +231,12 @@ func (s *checkSite) clean() bool {
 	return err == nil && all
 }
 
-// release unlocks the site. If the site's worktree and all renamed folders are gone, release first
-// deletes the site's .json and .lock files.
-func (s *checkSite) release() {
+// release releases the lock of the [checkFolder]. If the temporary worktree and all renamed folders
+// are gone, release first deletes the .json and .lock files.
+func (s *checkFolder) release() {
 	if s.away && s.clean() {
 		for _, end := range []string{".json", ".lock"} {
-			_ = os.Remove(s.file(end)) // if this fails, sweepSites deletes the file later
+			_ = os.Remove(s.file(end)) // if this fails, removeLeftCheckFolders deletes the file later
 		}
 	}
 	_ = s.lock.Unlock() // ignore the error: the lock file is closed even then

@@ -18,13 +18,14 @@ type commitBuilder struct {
 	branch, tip    string
 	title, message string
 
-	// earlier has the ids of ancestors of tip that were already brought into the target. If they
-	// were squashed or rebased, the target has their content in commits with other ids.
+	// earlier has the ids of commits of the branch that were already merged into the target. If
+	// that was done by squash or rebase, the target has their changes in commits with other ids.
 	earlier []string
 }
 
-// build creates the commits for a method on top of the commit base, and returns the id of the last
-// one. If a squash or rebase has no change to add to base, build returns base.
+// build creates the commits for a merge with this method, on top of the commit base. It returns the
+// id of the last new commit. If a squash or rebase has no change to add to base, build returns
+// base.
 func (b commitBuilder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, base)
@@ -49,12 +50,13 @@ func (b commitBuilder) build(ctx context.Context, method Method, base string) (s
 	return b.squash(ctx, tree, base)
 }
 
-// mergedTree returns the tree that results from merging the branch into the commit target. If there
-// are conflicts, it returns the files with conflicts instead.
+// mergedTree returns the git tree that results from merging the branch into the commit target. If
+// there are conflicts, it returns the files with conflicts instead.
 //
-// Git does not know that the target already has the content of the commits in b.earlier, and could
-// report conflicts. So mergedTree merges into a temporary commit. It has the content of target, and
-// its parents are target and the commits in b.earlier.
+// The target may already have the changes of the commits in b.earlier, in commits with other ids.
+// Git does not know that, and could report conflicts. So mergedTree merges the branch into a
+// temporary commit instead. The temporary commit has the content of target, and its parents are
+// target and the commits in b.earlier.
 func (b commitBuilder) mergedTree(ctx context.Context, target string) (tree string, conflicts []string, err error) {
 	if len(b.earlier) > 0 {
 		tree, err := b.git.Resolve(ctx, target+"^{tree}")
@@ -128,8 +130,8 @@ func withBody(title, body string) string {
 }
 
 // copyCommits copies the commits of the branch onto the commit base, oldest first, and returns the
-// id of the last copy. Like a rebase, it does not copy a commit that is already in the right place:
-// directly on top of base or of the commit before.
+// id of the last copy. As in a rebase, a commit is not copied if it is already in the right place:
+// its parent is base, or the previous commit was not copied either and is its parent.
 func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {
@@ -152,9 +154,10 @@ func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, er
 }
 
 // copyCommit copies a commit onto the commit base, with its author and message, and returns the id
-// of the copy. As for a cherry-pick, the merge base must be the parent of the copied commit. The
-// oldest supported version of git merge-tree has no option for that. So copyCommit merges the
-// commit into a temporary commit that has the content of base and the parents of the copied commit.
+// of the copy. As in a cherry-pick, the merge base must be the parent of the copied commit. The
+// oldest supported version of git merge-tree has no option to set the merge base. So copyCommit
+// uses a temporary commit that has the content of base and the parents of the copied commit, and
+// merges the copied commit into it.
 func (b commitBuilder) copyCommit(ctx context.Context, base, commit string, parents []string) (string, error) {
 	tree, err := b.git.Resolve(ctx, base+"^{tree}")
 	if err != nil {

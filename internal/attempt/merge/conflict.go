@@ -14,8 +14,8 @@ type ConflictError struct {
 	Into, Branch string
 	Files        []string // files with conflicts
 	Dir          string   // path of the worktree in which the user resolves the conflicts
-	// Commands finish the merge or rebase. The user runs them in this order, and resolves the
-	// conflicts before the last two.
+	// Commands are the git commands that finish the merge or rebase. The user runs them in this
+	// order, and resolves the conflicts in the files before the last two commands.
 	Commands []string
 	Rest     []string // branches that were to be merged after Branch, and were not
 }
@@ -36,10 +36,10 @@ func (e *ConflictError) Hint() string {
 	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
 }
 
-// conflict returns the error that explains how to finish a merge by hand. The user merges the
-// target into the branch, in the worktree that has the branch checked out. If there is none, the
-// first command creates one. After that, gaffer can merge the branch into the target without
-// conflicts.
+// conflict returns the error that explains how to finish a merge by hand: the user merges the
+// target into the branch, in the worktree that has the branch checked out. If no worktree has it
+// checked out, the first command creates one. After that, gaffer can merge the branch into the
+// target without conflicts.
 func (t *target) conflict(branch string, files []string) *ConflictError {
 	e := &ConflictError{Into: t.branch, Branch: branch, Files: files}
 	if where := git.CheckedOut(t.worktrees, branch); len(where) > 0 {
@@ -64,7 +64,7 @@ func (t *target) conflict(branch string, files []string) *ConflictError {
 func (t *target) rebaseConflict(branch string, files []string) *ConflictError {
 	e := t.conflict(branch, files)
 	command := "git -C " + git.Quote(e.Dir)
-	create := e.Commands[:len(e.Commands)-3] // creates the worktree, if the branch has none
+	create := e.Commands[:len(e.Commands)-3] // the command that creates a worktree; empty if the branch has one
 	e.Commands = append(create, command+" rebase "+git.Quote(t.branch), command+" add --all", command+" rebase --continue")
 	return e
 }

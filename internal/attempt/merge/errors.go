@@ -34,8 +34,8 @@ func (e *TargetError) Hint() string {
 	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
 }
 
-// ConsentError reports that a worktree has the branch checked out, so the files there would change.
-// The user has not agreed to that. Nothing was changed.
+// ConsentError reports that a merge or its undo would change files of a worktree, because that
+// worktree has the target branch checked out. The user has not agreed to that. Nothing was changed.
 type ConsentError struct{ Branch, Path string }
 
 func (e *ConsentError) Error() string {
@@ -48,11 +48,12 @@ func (e *ConsentError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ConsentError) Hint() string { return "allow that with --yes" }
 
-// CheckError reports that the check has rejected the result of a merge. Nothing was changed.
+// CheckError reports that the function that checks the result of a merge has rejected it. The
+// function is [Spec.Check] or [LandSpec.Check]. Nothing was changed.
 type CheckError struct {
 	Into   string
 	Commit string // id of the commit that was checked; no ref points to it
-	Err    error  // error that the check returned
+	Err    error  // error that the checking function returned
 }
 
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }

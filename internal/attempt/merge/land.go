@@ -25,32 +25,35 @@ type LandSpec struct {
 	Tree    worktree.Tree
 	Into    string // the target branch
 	Method  Method // empty means ByMerge
-	Title   string // title of the merge commit or of the squashed commit
+	Title   string // title of the commit, for ByMerge and BySquash
 	Message string // further text for the commit message; may be empty
 
 	// MoveCheckedOut allows Land to update the files of a worktree that has the target branch
 	// checked out. If it is false and there is such a worktree, Land returns a [*ConsentError].
 	MoveCheckedOut bool
 
-	// Check and Scratch have the same meaning as in a [Spec].
+	// Check and Scratch are used as in a [Spec]: Check is nil or checks the result of the merge,
+	// and Scratch is the parent folder of the temporary worktree for the check.
 	Check   func(ctx context.Context, dir string) error `json:"-"`
 	Scratch string
 }
 
-// Land brings the commits of a task's branch into a target branch. Calls for the same target branch
-// run one after the other. If s.Check is set, it checks the result before the target branch moves.
-// If another program moves one of the branches in the meantime, Land starts again.
+// Land merges the branch of a task into a target branch, and records the merge so that [Undo] can
+// undo it. The record is called a landing, see [Landing]. Calls for the same target branch run one
+// after the other. If s.Check is set, Land calls it to check the result before the target branch
+// moves. If another program moves one of the branches in the meantime, Land starts again.
 //
-// Land also creates the ref [Landing.Undo], which [Undo] needs. The target branch moves in the same
-// ref transaction. But if a worktree has the target branch checked out, git moves the branch
-// together with the files of that worktree, outside of the transaction. In that case Land creates
-// the ref first. After a crash, [Landing.Present] says whether the branch has moved.
+// Land stores the landing in a commit, and creates a ref to that commit. Usually one ref
+// transaction creates this ref and moves the target branch. But if a worktree has the target branch
+// checked out, git must move the branch together with the files of that worktree, and cannot do
+// that in a ref transaction. In that case Land creates the ref before git moves the branch. After a
+// crash between these two steps, [Landing.Present] says whether the branch has moved.
 //
-// If the same commits were landed already, Land returns the earlier landing.
+// If the same commits of the task were already merged by Land, Land returns the earlier landing.
 //
 // Land returns a [*ConflictError] on a conflict, a [*CheckError] if the check fails, a
 // [*TargetError] or [*ConsentError] if the target may not be moved, a [*NothingError] if there is
-// nothing to land, and a [*RevertedError] if the same work was landed and reverted before.
+// nothing to merge, and a [*RevertedError] if the same work was merged and reverted before.
 func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, err error) {
 	if s.Method == "" {
 		s.Method = ByMerge
@@ -64,14 +67,14 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 	if err := repo.MayWrite(); err != nil {
 		return done, err
 	}
-	site, err := claimSite(ctx, repo, s.Into, s.Scratch)
+	folder, err := claimCheckFolder(ctx, repo, s.Into, s.Scratch)
 	if err != nil {
 		return done, err
 	}
-	defer site.release()
-	sweepSites(ctx, repo)
+	defer folder.release()
+	removeLeftCheckFolders(ctx, repo)
 	for range maxTries {
-		l := lander{spec: s, targetMove: newTargetMove(repo, s.Into, []string{s.Tree.Branch}, s.Check, site)}
+		l := lander{spec: s, targetMove: newTargetMove(repo, s.Into, []string{s.Tree.Branch}, s.Check, folder)}
 		err = l.run(ctx, l.publish, l.readLandings, l.build)
 		if done = l.done; !errors.Is(err, errMoved) {
 			break
@@ -87,17 +90,21 @@ func Land(ctx context.Context, repo *worktree.Repo, s LandSpec) (done Landing, e
 type lander struct {
 	targetMove
 	spec    LandSpec
-	earlier []string // ids of commits of the task's branch that were landed before
-	number  int      // number of the task's newest landing; 0 if there is none
+	earlier []string // ids of commits of the task's branch that are already merged
+	number  int      // number of the task's newest [Landing]; 0 if there is none
 	done    Landing
 }
 
-// readLandings reads the earlier landings of the run into the same target branch:
-//   - If the same work of this task was landed already, it stores that landing in l.done.
+// readLandings reads which merges into the target branch [Land] has recorded for this run. Each of
+// them is a [Landing].
+//   - If the same work of this task was merged already, it stores that landing in l.done.
 //   - If the target branch does not contain a landing of this task, it marks that landing as
-//     undone. Another program has moved the branch back, or a crash has prevented the landing.
-//   - If the work was landed and later reverted by a commit, it returns a [*RevertedError].
-//   - If the task's branch contains other landed commits, it adds them to l.earlier.
+//     undone. In this case another program has moved the branch back, or a crash has prevented the
+//     merge.
+//   - If the work was merged and a later commit reverts it, readLandings returns a
+//     [*RevertedError].
+//   - If the task's branch contains other commits that were merged already, it adds them to
+//     l.earlier.
 func (l *lander) readLandings(ctx context.Context) error {
 	list, err := landings(ctx, l.git, l.spec.Tree.Run)
 	if err != nil {
@@ -139,8 +146,8 @@ func (l *lander) readLandings(ctx context.Context) error {
 	return nil
 }
 
-// build creates the commits of the landing, unless the same work was landed already. No ref points
-// to the commits until publish moves the target branch.
+// build creates the commits of the merge. It creates none if the same work was merged already. No
+// branch contains the new commits until publish moves the target branch.
 func (l *lander) build(ctx context.Context) error {
 	if l.done.Earlier {
 		return nil
@@ -173,7 +180,8 @@ func (l *lander) build(ctx context.Context) error {
 	return nil
 }
 
-// publish moves the target branch and creates the undo ref, which describes the landing.
+// publish moves the target branch and creates the ref that [Undo] needs. The ref points to a commit
+// that describes the merge.
 func (l *lander) publish(ctx context.Context) error {
 	// The user may have checked out the target branch during the check. So check the consent again.
 	if err := l.target.checkConsent(l.spec.MoveCheckedOut); err != nil {
@@ -195,8 +203,9 @@ func (l *lander) publish(ctx context.Context) error {
 		return l.orRaced(ctx, l.git.UpdateRefs(ctx, "gaffer: merge", steps))
 	}
 	// A worktree has the target branch checked out. Only git itself can move the branch together
-	// with the files there, outside of this transaction. So create the undo ref first. If git then
-	// fails to move the branch, the ref has no effect.
+	// with the files there, and it cannot do that in a ref transaction. So create the undo ref
+	// before. If git then does not move the branch, the ref is deleted below or, after a crash,
+	// ignored.
 	steps = fmt.Sprintf("verify %s%s %s\n", git.Heads, l.done.Into, l.done.Before) + steps
 	if err := l.git.UpdateRefs(ctx, "gaffer: merge", steps); err != nil {
 		return l.orRaced(ctx, err)
@@ -204,7 +213,8 @@ func (l *lander) publish(ctx context.Context) error {
 	if err := l.target.forward(ctx, l.git, where[0].Path, l.before, l.after); err != nil {
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer stop()
-		// If git has moved the branch or may have moved it before it failed, keep the undo ref.
+		// Keep the undo ref if the branch has moved although git reported an error, or if it is
+		// unknown whether the branch has moved.
 		if moved, e := l.git.Contains(ctx, git.Heads+l.done.Into, l.done.After); e != nil || moved {
 			return err
 		}

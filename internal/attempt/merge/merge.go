@@ -6,8 +6,8 @@
 // a crash the target branch contains either the whole merge or nothing of it.
 //
 //	[Branches]  merges several branches in order
-//	[Land]      brings the work of one task into a branch, so that it can be undone
-//	[Undo]      undoes a landing, which is the result of Land
+//	[Land]      merges the branch of one task, so that the merge can be undone
+//	[Undo]      undoes a merge that Land has made; such a merge is called a landing
 //	[Rebase]    copies the commits of a task's branch onto another branch
 //	[Preview]   says what a merge would do, and changes nothing
 //
@@ -17,8 +17,8 @@
 //	refs/gaffer/undone/<run>/<task>/<n>  a landing that was undone
 //
 // If a worktree of the user has the target branch checked out, the files there change too.
-// [Branches] changes them only if the worktree has no uncommitted changes. [Land] and [Undo] change
-// them only with the user's consent.
+// [Branches] and [Land] change them only if the worktree has no uncommitted changes. [Land] and
+// [Undo] change them only with the user's consent.
 package merge
 
 import (
@@ -40,12 +40,13 @@ type Spec struct {
 	Titles  []string
 	Message string // text added to the message of each merge commit; may be empty
 
-	// Check, if not nil, examines the result of the merge before the target moves. dir is a
-	// temporary worktree with the result. To reject the result, Check returns an error. While Check
-	// runs, other processes may use the repository.
+	// Check, if not nil, examines the result of the merge before the target branch moves. The
+	// parameter dir is a temporary worktree that contains the result. To reject the result, Check
+	// returns an error. While Check runs, other processes may use the repository.
 	Check func(ctx context.Context, dir string) error `json:"-"`
-	// Scratch is the parent folder of the temporary worktree. All merges into the same branch use
-	// the same path for that worktree, so that tools that cache by path can use their caches.
+	// Scratch is the parent folder of the temporary worktree for Check. All merges into the same
+	// branch use the same path for that worktree. So tools whose caches depend on the path can use
+	// their caches again.
 	Scratch string
 }
 
@@ -63,17 +64,17 @@ type Result struct {
 type Merged struct{ Branch, Commit string }
 
 // Branches merges branches into the target branch, one after the other, with one commit for each.
-// It skips branches that the target already contains, so it may be repeated. All branches must
-// exist. The caller must leave out a branch that [worktree.Repo.Remove] has deleted because another
-// branch or a remote has its commits.
+// It skips branches that the target already contains, so it may be called again. All branches must
+// exist. If [worktree.Repo.Remove] has deleted a branch, because another branch or a remote has all
+// its commits, the caller must leave that branch out.
 //
 // Branches needs no worktree. If a worktree has the target branch checked out, Branches also
 // updates the files in that worktree. If that worktree has uncommitted changes, Branches changes
 // nothing and returns a [*TargetError]. At the first branch with a conflict, Branches stops and
-// returns a [*ConflictError]. The branches before that one are then merged.
+// returns a [*ConflictError]. The branches before that one are merged nevertheless.
 //
-// With a Check, the target moves only to a commit that the check has accepted. If another program
-// moves any of the branches during the check, everything is merged and checked again. If the check
+// If s.Check is set, the target moves only to a commit that Check has accepted. If another program
+// moves any of the branches during the check, everything is merged and checked again. If Check
 // rejects the result, Branches changes nothing and returns a [*CheckError]. Merges with a Check
 // into the same branch run one after the other.
 func Branches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
@@ -87,16 +88,16 @@ func Branches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, 
 }
 
 func mergeBranches(ctx context.Context, repo *worktree.Repo, s Spec) (result Result, err error) {
-	var site *checkSite
+	var folder *checkFolder
 	if s.Check != nil {
-		if site, err = claimSite(ctx, repo, s.Into, s.Scratch); err != nil {
+		if folder, err = claimCheckFolder(ctx, repo, s.Into, s.Scratch); err != nil {
 			return result, err
 		}
-		defer site.release()
+		defer folder.release()
 	}
-	sweepSites(ctx, repo)
+	removeLeftCheckFolders(ctx, repo)
 	for range maxTries {
-		m := merger{spec: s, targetMove: newTargetMove(repo, s.Into, s.Branches, s.Check, site)}
+		m := merger{spec: s, targetMove: newTargetMove(repo, s.Into, s.Branches, s.Check, folder)}
 		err = m.run(ctx, m.publish, m.mergeAll)
 		result = m.result
 		result.Before, result.After = m.before, m.after
@@ -156,8 +157,9 @@ func (m *merger) mergeAll(ctx context.Context) error {
 	return nil
 }
 
-// message returns the message of the i-th merge commit. It names both branches, in the title or,
-// if the spec has another title for the commit, below that title.
+// message returns the message of the i-th merge commit. It always has a line that names both
+// branches. If m.spec.Titles has a title for this commit, the line follows below that title.
+// Otherwise the line is the title.
 func (m *merger) message(i int) string {
 	text := fmt.Sprintf("Merge branch '%s' into %s\n", m.spec.Branches[i], m.spec.Into)
 	if i < len(m.spec.Titles) && m.spec.Titles[i] != "" {

@@ -17,7 +17,7 @@ type Rebased struct {
 }
 
 // Rebase replaces the commits of a task's branch by copies on top of the branch onto, and updates
-// the files of the task's worktree. It keeps the old commits under a rescue ref. It returns a
+// the files of the task's worktree. A ref, the rescue ref, keeps the old commits. Rebase returns a
 // [*ConflictError] on a conflict, and a [*worktree.UnfinishedError] if the worktree has uncommitted
 // files.
 func Rebase(ctx context.Context, repo *worktree.Repo, t worktree.Tree, onto string) (done Rebased, err error) {

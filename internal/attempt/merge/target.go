@@ -14,7 +14,7 @@ import (
 type target struct {
 	repo      *worktree.Repo
 	branch    string
-	worktrees []git.Worktree // all worktrees of the repository; set by read
+	worktrees []git.Worktree // all worktrees of the repository; set by the method read
 }
 
 // read stores a list of the repository's worktrees in t. The caller must call it before the other
@@ -77,10 +77,11 @@ func (t *target) checkNoRebase() error {
 	return &TargetError{Branch: t.branch, Path: path, Problem: "a rebase of it is not finished"}
 }
 
-// forward fast-forwards the branch from the commit old to commit, together with the files of the
-// worktree at path. That worktree may belong to the user. Git refuses to overwrite files that the
-// user has changed. With --no-overwrite-ignore it also refuses to overwrite ignored files. The
-// other options override settings of the user with which git would not simply fast-forward.
+// forward fast-forwards the branch from the commit old to the given commit, together with the files
+// of the worktree at path. That worktree may belong to the user. Git refuses to overwrite files
+// that the user has changed. With --no-overwrite-ignore it also refuses to overwrite ignored files.
+// The other options are needed because the user's git settings could make git merge do something
+// else than a plain fast-forward.
 func (t *target) forward(ctx context.Context, g git.Client, path, old, commit string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {
@@ -98,8 +99,9 @@ func (t *target) forward(ctx context.Context, g git.Client, path, old, commit st
 	return err
 }
 
-// back moves the branch from the commit old back to commit, together with the files of the worktree
-// at path. Git keeps files that the user has changed, and refuses if the move would overwrite them.
+// back moves the branch from the commit old back to an earlier commit, together with the files of
+// the worktree at path. Files that the user has changed keep their changes. If the move would
+// overwrite such changes, git refuses to move the branch.
 func (t *target) back(ctx context.Context, g git.Client, path, old, commit string) error {
 	if len(t.checkedOut()) > 1 {
 		return &TargetError{Branch: t.branch, Path: path, Problem: "checked out in another worktree as well"}

@@ -24,31 +24,32 @@ type targetMove struct {
 	target   target
 	branches []string
 	check    func(ctx context.Context, dir string) error // nil means no check
-	// site is where the result is checked. Without a check it is nil, except for a call of [Land],
-	// which always locks the site.
-	site *checkSite
+	// folder is the temporary worktree in which the result is checked, with its lock. It is nil if
+	// there is no check. The exception is a call of [Land]: it always sets folder, because the lock
+	// ensures that such calls run one after the other.
+	folder *checkFolder
 
-	tips   []string // ids of the last commits, in the order of branches
+	tips   []string // ids of the last commits of the branches, in the order of the field branches
 	before string   // id of the target's last commit before the move
 	after  string   // id of the target's new commit; equal to before if there is none
 }
 
-func newTargetMove(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, site *checkSite) targetMove {
-	return targetMove{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, site: site}
+func newTargetMove(repo *worktree.Repo, into string, branches []string, check func(ctx context.Context, dir string) error, folder *checkFolder) targetMove {
+	return targetMove{repo: repo, target: target{repo: repo, branch: into}, branches: branches, check: check, folder: folder}
 }
 
 // step is a function that a targetMove calls while it holds the repository's lock.
 type step func(context.Context) error
 
-// run reads the branches, builds the commit, checks it and publishes it. The repository is
-// not locked during the check. So the commit is published only if no branch has moved in
-// the meantime.
+// run reads which commits the branches point to, calls the functions in build to create the new
+// commits, checks the result, and calls publish to move the target branch. The repository is not
+// locked during the check. So run calls publish only if no branch has moved in the meantime.
 func (t *targetMove) run(ctx context.Context, publish step, build ...step) error {
-	if t.site == nil {
+	if t.folder == nil {
 		return t.locked(ctx, append(append([]step{t.readBranches}, build...), publish)...)
 	}
-	defer t.site.clean()
-	err := t.locked(ctx, append(append([]step{t.clearSite, t.readBranches}, build...), t.checkOut)...)
+	defer t.folder.clean()
+	err := t.locked(ctx, append(append([]step{t.clearCheckFolder, t.readBranches}, build...), t.checkOut)...)
 	if err != nil || t.after == t.before {
 		return err
 	}
@@ -56,7 +57,7 @@ func (t *targetMove) run(ctx context.Context, publish step, build ...step) error
 		t.removeSite(ctx)
 		return err
 	}
-	return t.locked(ctx, t.clearSite, t.checkUnmoved, publish)
+	return t.locked(ctx, t.clearCheckFolder, t.checkUnmoved, publish)
 }
 
 // locked runs steps in order while it holds the repository's lock. It stops at the first step that
@@ -124,17 +125,19 @@ func (t *targetMove) checkUnmoved(ctx context.Context) error {
 	return t.target.checkMovable(ctx, t.git)
 }
 
-// clearSite removes the temporary worktree of this try or of an earlier one.
-func (t *targetMove) clearSite(ctx context.Context) error { return t.site.takeAway(ctx, t.git) }
+// clearCheckFolder removes the temporary worktree of this try or of an earlier one.
+func (t *targetMove) clearCheckFolder(ctx context.Context) error {
+	return t.folder.moveAway(ctx, t.git)
+}
 
 // checkOut creates the temporary worktree with the merged files, unless there is nothing to check.
 func (t *targetMove) checkOut(ctx context.Context) error {
 	if t.check == nil || t.after == t.before {
 		return nil
 	}
-	err := t.site.checkOut(ctx, t.git, t.target.branch, t.after)
+	err := t.folder.checkOut(ctx, t.git, t.target.branch, t.after)
 	if err != nil && ctx.Err() == nil {
-		_ = t.clearSite(ctx) // if this fails, the next merge deletes the leftovers
+		_ = t.clearCheckFolder(ctx) // if this fails, the next merge deletes the leftovers
 	}
 	return err
 }
@@ -143,7 +146,7 @@ func (t *targetMove) runCheck(ctx context.Context) error {
 	if t.check == nil {
 		return nil
 	}
-	err := t.check(ctx, t.site.path)
+	err := t.check(ctx, t.folder.path)
 	switch {
 	case ctx.Err() != nil:
 		// The check was stopped, so its own result does not count.
@@ -162,5 +165,5 @@ const cleanupTime = 10 * time.Second
 func (t *targetMove) removeSite(ctx context.Context) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer stop()
-	_ = t.locked(ctx, t.clearSite)
+	_ = t.locked(ctx, t.clearCheckFolder)
 }

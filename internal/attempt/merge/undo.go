@@ -9,29 +9,30 @@ import (
 	"gaffer/internal/git"
 )
 
-// UndoSpec says which landing to take back, and what Undo may do for that.
+// UndoSpec says which [Landing] (a merge by [Land]) to undo, and what Undo may do for that.
 type UndoSpec struct {
 	Landing Landing
-	// MoveCheckedOut allows Undo to change the files of a worktree that has the branch checked out.
+	// MoveCheckedOut allows Undo to change the files of a worktree that has the target branch of
+	// the merge checked out.
 	MoveCheckedOut bool
-	// Revert says what Undo does if the branch has got other commits since the landing. If it is
-	// true, Undo adds a commit that reverts the landing. If it is false, Undo returns a
+	// Revert says what Undo does if the target branch has got other commits since the merge. If it
+	// is true, Undo adds a commit that reverts the merge. If it is false, Undo returns a
 	// [*MovedError].
 	Revert bool
 }
 
-// MovedError reports that a landing cannot be taken back without a reverting commit, because its
-// branch has got other commits since the landing. Nothing was changed.
+// MovedError reports that a merge cannot be undone without a commit that reverts it, because the
+// target branch has got other commits since the merge. Nothing was changed.
 type MovedError struct {
 	Landing Landing
-	Later   int // number of commits since the landing
+	Later   int // number of commits in the target branch since the merge
 }
 
 func (e *MovedError) Error() string {
 	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, git.Count(e.Later, "commit"))
 }
 
-// Conflict reports true: the branch has other commits since the landing.
+// Conflict reports true: the target branch has got other commits since the merge.
 func (e *MovedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -39,22 +40,24 @@ func (e *MovedError) Hint() string {
 	return fmt.Sprintf("'gaffer merge %s/%s --undo --revert' adds a commit that takes the change back and keeps the others", e.Landing.Run, e.Landing.Task)
 }
 
-// GoneError reports that the branch no longer contains the landing that should be taken back.
+// GoneError reports that the target branch no longer contains the merge that should be undone.
 type GoneError struct{ Landing Landing }
 
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("branch %s does not contain the merge any more", e.Landing.Into)
 }
 
-// Undo takes a landing back. If the branch has got no commit since the landing, it moves back to
-// the commit that it had before the landing. Otherwise Undo adds a commit that reverts the landing,
-// or returns a [*MovedError] if s.Revert is false. The result has the id of the reverting commit.
+// Undo undoes a merge that [Land] has made. If the target branch has got no commit since the merge,
+// Undo moves it back to the commit that it had before the merge. If it has got commits, s.Revert
+// decides: if it is true, Undo adds a commit that reverts the merge; if it is false, Undo returns a
+// [*MovedError]. The result is the landing. If there is a reverting commit, its field Revert has
+// the id of that commit.
 //
-// If a worktree has the branch checked out, Undo needs the user's consent, see [*ConsentError].
-// If uncommitted changes of files there are in the way, Undo changes nothing and returns a
-// [*TargetError].
+// If a worktree has the target branch checked out, Undo needs the user's consent, see
+// [*ConsentError]. If the files there have uncommitted changes that Undo would overwrite, Undo
+// changes nothing and returns a [*TargetError].
 //
-// If the branch no longer contains the landing, Undo marks the landing as taken back and returns a
+// If the target branch no longer contains the merge, Undo marks the merge as undone and returns a
 // [*GoneError].
 func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error) {
 	done := s.Landing
@@ -93,8 +96,10 @@ func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error)
 	return done, nil
 }
 
-// takeBack moves the branch from tip to where it was before the landing, or to a commit
-// that reverts the landing.
+// takeBack undoes a landing, which is a merge by [Land]. The parameter tip is the target branch's
+// current last commit. If the branch has got no commit since the merge, takeBack moves it back to
+// the commit that it had before. Otherwise it moves the branch forward to a commit that reverts the
+// merge.
 func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec, tip string, done *Landing) error {
 	g, err := g.WithAuthor(ctx)
 	if err != nil {
@@ -146,16 +151,17 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 	return markUndone(ctx, g, done.Undo, record)
 }
 
-// revert returns a commit on top of tip that undoes the changes of a landing. If the branch already
-// has a commit that reverts the landing, it returns that commit.
+// revert returns the id of a commit on top of tip that undoes the changes of a landing, which is a
+// merge by [Land]. If the branch already has a commit that reverts the landing, it returns the id
+// of that commit.
 func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, error) {
 	note := "This reverts " + l.After
 	done, err := g.Line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)
 	if err != nil || done != "" {
 		return done, err
 	}
-	// Apply the difference from l.After to l.Before. To do that, merge a temporary commit that is
-	// on top of l.After and has the content of l.Before.
+	// Apply the difference from l.After to l.Before to tip. To do that, merge a temporary commit
+	// into tip. The temporary commit is on top of l.After and has the content of l.Before.
 	tree, err := g.Resolve(ctx, l.Before+"^{tree}")
 	if err != nil {
 		return "", err
@@ -174,8 +180,8 @@ func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, e
 	return g.CommitTree(ctx, merged, fmt.Sprintf("Revert the merge of task %s\n\n%s.\n", l.Task, note), tip)
 }
 
-// RevertConflictError reports that later commits changed the same lines as a landing
-// that should be reverted. Nothing was changed.
+// RevertConflictError reports that a merge by [Land] cannot be reverted, because later commits
+// changed the same lines. Nothing was changed.
 type RevertConflictError struct {
 	Landing Landing
 	Files   []string
@@ -185,7 +191,7 @@ func (e *RevertConflictError) Error() string {
 	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, git.FirstFew(e.Files))
 }
 
-// Conflict reports true: reverting the landing has conflicts with later commits.
+// Conflict reports true: reverting the merge has conflicts with later commits.
 func (e *RevertConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

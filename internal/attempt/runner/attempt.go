@@ -33,29 +33,30 @@ type Attempt struct {
 
 	tail         tail
 	answered     sentIDs
-	asked        map[string]agent.Question // unanswered questions that were passed to opts.Owner, by id
-	pending      []agent.Signal            // signals with a question or reply that handlePending must handle
+	asked        map[string]agent.Question // questions that opts.Owner has got and that have no answer yet, by id
+	pending      []agent.Signal            // questions and automatic replies that handlePending must pass on
 	now          Activity
 	recent       recentLines
-	reported     Activity // the activity that was last passed to opts.Owner
+	reported     Activity // the value of now that was last passed to opts.Owner
 	lastProgress time.Time
-	// waitsUnseen is the argument of the last call of Wait: whether the agent waits for the user in
-	// a way that its output does not show.
+	// waitsUnseen is the argument of the last call of [Attempt.Wait]. It says whether the agent
+	// waits for the user in a way that the agent's output does not show.
 	waitsUnseen bool
-	// supervisorWait is the state that was last sent to the supervisor. [Start] sets it to working
-	// without sending it, because a supervisor that starts an agent assumes that the agent works.
+	// supervisorWait is what the supervisor was last told: whether the agent works or waits for the
+	// user. [Start] sets it to working without telling the supervisor, because a supervisor that
+	// starts an agent assumes that the agent works.
 	supervisorWait waitState
 	waited         time.Duration // total time spent waiting for the user; set after the agent has ended
-	// finishedAt is when the agent reported that it has finished its work. It is zero before that
-	// report, and again while the agent works on a further message of the user.
+	// finishedAt is when the agent reported that its work is done. It is zero before that report.
+	// It becomes zero again if the agent continues because the user has sent another message.
 	finishedAt    time.Time
 	inputClosedAt time.Time // when this process closed the agent's stdin; zero before
 	steering      steering
 	limit         atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
-// waitState is the state of the agent that the supervisor is told: it works, or it waits for the
-// user.
+// waitState is what this process has told the supervisor about the agent: that it works, or that it
+// waits for the user.
 type waitState int
 
 const (
@@ -64,8 +65,8 @@ const (
 	waitingForUser
 )
 
-// order is a request to the goroutine of Run from [Attempt.Stop], [Attempt.Answer] or
-// [Attempt.Wait].
+// order is a request from [Attempt.Stop], [Attempt.Answer] or [Attempt.Wait] to the goroutine that
+// executes [Attempt.Run].
 type order struct {
 	stopReason string
 	now        bool  // kill the agent at once; used only together with stopReason
@@ -117,9 +118,10 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// alignWakeUp returns how long to wait before the next read of the log. It shortens a wait of
-// maxReadInterval so that it ends at a full second of the clock. So all idle attempts are read at
-// the same moment. That needs less CPU time than waking up for each attempt separately.
+// alignWakeUp returns how long to wait before the next read of the log. If the wait is
+// maxReadInterval, alignWakeUp shortens it so that it ends at a full second of the clock. So the
+// logs of all idle attempts are read at the same moment. That needs less CPU time than waking up
+// for each attempt separately.
 func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 	if wait < maxReadInterval {
 		return wait
@@ -129,12 +131,12 @@ func alignWakeUp(now time.Time, wait time.Duration) time.Duration {
 
 // Stop asks the supervisor to stop the agent and all its descendants. If now is true, they are
 // killed at once. Stop returns when Run has received the request, and does not wait until the
-// processes have ended. why is the reason; the caller must pass a non-empty why.
+// processes have ended. The parameter why is the reason, which must not be empty.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stopReason: why, now: now}) }
 
-// Answer answers a question of the agent. question is the id of a question that was passed to the
-// owner's Asked method. If the question was already answered or the agent has withdrawn it, the
-// answer is dropped.
+// Answer answers a question of the agent. The parameter question is the id of a question that was
+// passed to [Owner.Asked]. If the question was already answered or the agent has withdrawn it,
+// Answer does nothing.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
@@ -152,7 +154,7 @@ func (a *Attempt) order(o order) {
 
 func (a *Attempt) follow(o order) {
 	if o.stopReason != "" {
-		_ = a.process.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the order is lost
+		_ = a.process.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the agent is not stopped
 		return
 	}
 	if o.wait != nil {
@@ -167,8 +169,9 @@ func (a *Attempt) follow(o order) {
 	a.reply(o.question, q.Reply(o.answer))
 }
 
-// read reads and interprets new output of the agent. news reports whether there was any. limit and
-// last have the same meaning as limit and complete of [tail.read].
+// read reads and interprets new output of the agent. It reads up to the offset limit in the log, or
+// up to the end of the log if limit is negative. The caller sets last if the agent will write no
+// more output. The result news says whether there was new output.
 func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true
@@ -234,9 +237,10 @@ func spentOn(u agent.Usage) fleet.Amount {
 	}
 }
 
-// dropQuestion drops a question or a reply that the agent no longer waits for. If it is a question,
-// dropQuestion also tells the owner. It does so even if this process has not passed the question to
-// the owner yet, because an earlier gaffer process may have done that.
+// dropQuestion forgets a question of the agent, or an automatic reply that was not sent yet,
+// because the agent no longer waits for it. If it is a question, dropQuestion tells the owner. It
+// does so even if this process has not passed the question to the owner yet, because an earlier
+// gaffer process may have done that.
 func (a *Attempt) dropQuestion(id string) {
 	_, known := a.asked[id]
 	for i, s := range a.pending {
@@ -252,10 +256,12 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending handles the pending questions and replies, passes messages to the agent, reports
-// changes to the owner, and stops an agent that makes no progress or does not exit. Before it
-// passes a question to the owner, it tells the supervisor that the agent waits. So the supervisor
-// postpones the agent's deadline even if this process dies in between.
+// handlePending does what new output of the agent requires: it passes questions to the owner, sends
+// automatic replies and messages of the user to the agent, and reports changes to the owner. It
+// stops an agent that makes no progress, or that does not exit after its work.
+//
+// Before it passes a question to the owner, it tells the supervisor that the agent waits. So the
+// agent's time limit is extended by the waiting time, even if this process dies in between.
 func (a *Attempt) handlePending() {
 	var asks []agent.Question
 	for _, s := range a.pending {
@@ -300,8 +306,8 @@ func (a *Attempt) reportActivity() {
 }
 
 // updateUnproven updates the field Unproven of the attempt's activity. The field is set while the
-// supervisor is dead and gaffer cannot prove that the attempt has ended. The user may then have to
-// act, so the activity's state becomes waiting.
+// supervisor is dead and gaffer cannot prove that the agent has ended. Because the user may have to
+// act in this case, the activity's state then becomes waiting.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {
@@ -313,9 +319,10 @@ func (a *Attempt) updateUnproven() {
 	}
 }
 
-// UnprovenText returns a line for the user about an attempt whose end cannot be proved: since when
-// gaffer therefore does not start the task again, why the end cannot be proved, and what the user
-// can do. It returns "" if err is not a [*supervisor.UnprovenError].
+// UnprovenText returns a line for the user about an attempt that may still have live processes.
+// Because of them, gaffer does not start the task again. The line says since when that is so, why
+// gaffer cannot prove that the processes have ended, and what the user can do. UnprovenText returns
+// "" if err is not a [*supervisor.UnprovenError].
 func UnprovenText(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
@@ -328,9 +335,9 @@ func UnprovenText(err error) string {
 // that its output does not show.
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.waitsUnseen }
 
-// reportWaiting tells the supervisor whether the agent waits for the user. While the agent waits,
-// the supervisor postpones the agent's deadline. If the supervisor cannot be reached, the next call
-// of reportWaiting tries again.
+// reportWaiting tells the supervisor whether the agent waits for the user. The supervisor extends
+// the agent's time limit by the waiting time. If the supervisor cannot be reached, the next call of
+// reportWaiting tries again.
 func (a *Attempt) reportWaiting() {
 	now := working
 	if a.isWaiting() {
@@ -340,15 +347,15 @@ func (a *Attempt) reportWaiting() {
 		return
 	}
 	err := a.process.Waiting(now == waitingForUser)
-	var refused *supervisor.OrderError // an older supervisor refuses the order that Waiting sends
+	var refused *supervisor.OrderError // the supervisor is from an older version of gaffer, which does not know this order
 	if err == nil || errors.As(err, &refused) {
 		a.supervisorWait = now
 	}
 }
 
 // reply writes data to the agent's stdin, and records that the question or request with this id is
-// answered. If the write fails, reply records nothing: usually the agent has ended, and judge
-// determines the result.
+// answered. If the write fails, reply records nothing: usually the agent has ended, and
+// [Attempt.judge] determines the result of the attempt later.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
@@ -357,8 +364,8 @@ func (a *Attempt) reply(id string, data []byte) {
 	a.lastProgress = a.opts.Now()
 }
 
-// judge returns the result of an agent that has ended. If the agent has completed its work, judge
-// first runs the checks.
+// judge returns the result of an attempt whose agent has ended. If the agent has completed its
+// work, judge first runs the commands that check the work.
 func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	exit, err := a.process.Wait(ctx)
 	if err != nil {
@@ -385,7 +392,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	r := Result{Progress: a.now.Progress, Ending: fleet.Ending{Exit: exit.Code}, Left: exit.Left, Delivered: a.steering.delivered}
 	switch {
 	case exit.Lost:
-		r.Class, r.Summary, r.Exit = failure.Lost, a.recent.appendTo(cmp.Or(exit.Failed, "the agent was lost")), -1
+		r.Class, r.Summary, r.Exit = failure.Lost, a.recent.withRecent(cmp.Or(exit.Failed, "the agent was lost")), -1
 		return r, nil
 	case exit.Failed != "":
 		r.Class, r.Summary, r.Exit = failure.NotStarted, exit.Failed, -1
@@ -396,11 +403,12 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	if a.overBudget(&r) {
 		return r, nil
 	}
-	// If the agent finished its work although a permission was denied, the checks decide. If they
-	// pass, the agent did not need the permission.
+	// The agent may report that its work is done although a permission was denied. If the task has
+	// commands that check the work, they decide: if they pass, the agent did not need the
+	// permission.
 	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0
 	if r.Class != failure.None && !provable {
-		r.Answer, r.Summary = "", a.recent.appendTo(r.Summary)
+		r.Answer, r.Summary = "", a.recent.withRecent(r.Summary)
 		return r, nil
 	}
 	a.notePromptDelivered()

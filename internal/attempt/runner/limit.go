@@ -25,10 +25,11 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 // atLimit reports whether the spending that the agent has reported has reached the limit.
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
-// overBudget sets the class of a result to OverBudget in two cases: the agent was stopped and has
-// reached its limit, or it reports success but has spent more than its limit. In both cases
-// overBudget removes the answer, puts the spent amount at the start of the summary, and returns
-// true. In all other cases it returns false and changes nothing.
+// overBudget handles a result of an agent that has spent too much. There are two cases: the agent
+// was stopped and has reached its limit, or it reports success but has spent more than its limit.
+// In both cases overBudget sets the result's class to OverBudget, removes the answer, puts the
+// spent amount at the start of the summary, and returns true. In all other cases it returns false
+// and changes nothing.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {
@@ -45,7 +46,7 @@ func (a *Attempt) overBudget(r *Result) bool {
 		said = ""
 	}
 	if r.Class != failure.None {
-		said = a.recent.appendTo(said)
+		said = a.recent.withRecent(said)
 	}
 	r.Class, r.Answer = failure.OverBudget, ""
 	r.Summary = strings.TrimSpace("spent " + r.Spent.Of(limit) + "\n" + said)

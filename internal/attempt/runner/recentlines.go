@@ -16,8 +16,8 @@ type recentLines struct {
 // always kept, even if it is longer.
 const maxRecentChars = 500
 
-// add adds a line. If the new line begins with the text of the previous line, it replaces the
-// previous line: some programs print a growing text again and again.
+// add adds a line. If the new line begins with the text of the previous line, the new line replaces
+// the previous one, because some programs print the same growing text again and again.
 func (w *recentLines) add(line string) {
 	if line == "" {
 		return
@@ -40,9 +40,9 @@ func (w *recentLines) add(line string) {
 	}
 }
 
-// appendTo returns the parameter problem, followed by the recent lines. If problem already contains
-// the newest line, or if there are no lines, appendTo returns problem unchanged.
-func (w *recentLines) appendTo(problem string) string {
+// withRecent returns the parameter problem, followed by the recent lines. If problem already contains
+// the newest line, or if there are no lines, withRecent returns problem unchanged.
+func (w *recentLines) withRecent(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):
 		return problem

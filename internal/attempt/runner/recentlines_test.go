@@ -23,7 +23,7 @@ func TestRecentLinesAreKept(t *testing.T) {
 		for _, line := range c.said {
 			w.add(line)
 		}
-		if got := w.appendTo(c.problem); got != c.want {
+		if got := w.withRecent(c.problem); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

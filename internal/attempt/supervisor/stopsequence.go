@@ -5,9 +5,11 @@ import "time"
 // stage says how far the supervisor has got in stopping an attempt.
 type stage int
 
-// A stop order interrupts the agent, then terminates it, then kills it with all its
-// descendants. If the agent exits before it is killed, the supervisor first terminates
-// the processes that the agent has left behind (the stage sweeping), then kills them.
+// After a stop order the supervisor sends SIGINT to the agent (the stage interrupting),
+// then SIGTERM (terminating), and then kills the agent with all its descendants (killing).
+// If the agent exits before it is killed, the supervisor first sends SIGTERM to the
+// processes that the agent has left behind (sweeping), and then kills them. In the diagram,
+// "time" means that the time for a stage is over.
 //
 //	running ──stop──> interrupting ──time──> terminating ──time──> killing
 //	   └──────────────exit──┴─────────────────────┴─> sweeping ──time──┘
@@ -36,10 +38,10 @@ const (
 )
 
 const (
-	sweepGrace = time.Second
-	// After a kill, the supervisor checks which processes are left: first after firstPause, then
-	// after pauses that double up to maxPause. After killLimit it gives up on the processes that
-	// still exist.
+	leftoverGrace = time.Second
+	// After SIGKILL, the supervisor waits for firstPause and then kills the processes that are
+	// left. It repeats that with pauses that double up to maxPause. After killLimit it gives up on
+	// the processes that still exist.
 	firstPause = 2 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 	killLimit  = 30 * time.Second
@@ -63,8 +65,8 @@ type stopSequence struct {
 // orders have no effect. But if the parameter now is true, or if the agent is frozen, all processes
 // are killed at once. A frozen agent would have to run to handle any other signal.
 //
-// The parameter why becomes the reason of the stop, unless an earlier order gave a reason or the
-// agent had already exited by itself.
+// The parameter why becomes the reason of the stop. It is ignored if an earlier order gave a
+// reason, or if the agent had already exited by itself.
 func (e *stopSequence) stop(why string, now bool) (action, time.Duration) {
 	if e.reason == "" && !e.exited {
 		e.reason = why
@@ -92,12 +94,12 @@ func (e *stopSequence) agentExited() (action, time.Duration) {
 		return e.kill()
 	}
 	e.stage = sweeping
-	return terminateAll, sweepGrace
+	return terminateAll, leftoverGrace
 }
 
-// leaseEnded handles the end of the lease. If the attempt is running, the result freeze is true,
-// and the caller must freeze the attempt. If the attempt is being stopped but not killed yet, the
-// action is to kill it at once.
+// leaseEnded handles the end of the lease. If the agent is running and not being stopped, the
+// result freeze is true, and the caller must freeze the attempt. If the agent is being stopped but
+// not killed yet, the result do is the action that kills it at once.
 func (e *stopSequence) leaseEnded() (freeze bool, do action, wait time.Duration) {
 	switch e.stage {
 	case running:

@@ -12,8 +12,8 @@ import (
 
 const (
 	// sweepAgain is the pause after a search that has found no process. During exec a process has
-	// no environment for a moment, so one search may miss it. sweep concludes that no process is
-	// left only after two searches in a row have found none.
+	// no environment for a moment, so one search may miss it. The function sweep concludes that no
+	// process is left only after two searches in a row have found none.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
@@ -36,9 +36,9 @@ func sweepAttempt(attempt string, by supervisorRecord) (left []int, err error) {
 	return sweep(func() ([]process, error) { return by.owned(attempt) }, by.Group)
 }
 
-// SweepMarked does the same as [Sweep] for all processes that have the environment variable with
-// this value. The value must be unique, such as the path of a folder that was created for these
-// processes.
+// SweepMarked does the same as [Sweep], but for all processes in whose environment the given
+// variable has the given value. The value must be unique, such as the path of a folder that was
+// created for these processes.
 func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
 		return nil, fmt.Errorf("variable %q=%q: any process could have it", variable, value)
@@ -47,10 +47,10 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	return sweep(func() ([]process, error) { return marked(mark) }, nil)
 }
 
-// sweep ends the processes that find returns. It sends them SIGTERM, and SIGKILL after sweepGrace,
-// until find returns none. Together with SIGKILL it kills the control group as a whole, if group is
-// not nil. After sweepLimit it gives up and returns the pids of the processes that are left, or the
-// error of find.
+// sweep ends the processes that the function find returns, until find returns none. It sends them
+// SIGTERM at first, and SIGKILL after leftoverGrace. If group is not nil, sweep then also kills the
+// control group as a whole. After sweepLimit it gives up, and returns the pids of the processes
+// that are left and the error of find.
 func sweep(find func() ([]process, error), group *cgroup) (left []int, err error) {
 	begin := time.Now()
 	terminated := map[identity]bool{}
@@ -64,7 +64,7 @@ func sweep(find func() ([]process, error), group *cgroup) (left []int, err error
 			continue
 		case age > sweepLimit:
 			return pids(list), err
-		case age > sweepGrace:
+		case age > leftoverGrace:
 			signalEach(list, syscall.SIGKILL)
 			if group != nil {
 				group.kill()
@@ -96,9 +96,9 @@ func pids(list []process) (pids []int) {
 	return pids
 }
 
-// marked lists the live processes that have the environment variable mark, given as NAME=VALUE, and
-// their descendants. It leaves out this process. If it returns an error, the list may be
-// incomplete.
+// marked lists the live processes whose environment contains the entry mark, which has the form
+// NAME=VALUE. It also lists the descendants of these processes. It leaves out this process. If it
+// returns an error, the list may be incomplete.
 func marked(mark []byte) (list []process, err error) {
 	all, err := processes()
 	all = slices.DeleteFunc(all, func(p process) bool { return p.pid == os.Getpid() })
@@ -154,8 +154,8 @@ func ListMarked() (list []Marked, err error) {
 	return list, err
 }
 
-// environmentOf returns the environment with which a process was started. The error can also mean
-// that the process has ended or belongs to another user.
+// environmentOf returns the environment with which a process was started. It fails, for example, if
+// the process has ended or belongs to another user.
 func environmentOf(pid int) ([]string, error) {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

@@ -45,8 +45,8 @@ type sending struct {
 	sent  int64 // number of bytes that the coordinator has received; negative if unknown
 }
 
-// sendEvery is how often the logs are checked for new output.
-const sendEvery = 500 * time.Millisecond
+// sendLogsEvery is how often the logs are checked for new output.
+const sendLogsEvery = 500 * time.Millisecond
 
 const recordSuffix = ".json"
 
@@ -91,8 +91,9 @@ func (l *logs) end(attempt string) {
 	}
 }
 
-// recover adds the logs that an earlier process did not send completely. It skips the logs of the
-// attempts in held, which have not ended and are added by begin.
+// recover finds the logs that an earlier process did not send completely, and adds them to the logs
+// to send. It skips the logs of the attempts in the parameter held: these attempts have not ended,
+// and the method begin adds their logs.
 func (l *logs) recover(held []engine.Assignment) error {
 	entries, err := os.ReadDir(l.opts.Logs)
 	if err != nil {
@@ -112,8 +113,8 @@ func (l *logs) recover(held []engine.Assignment) error {
 	return nil
 }
 
-// read reads the record file of a log that an earlier process did not send completely. If the file
-// is damaged, read deletes it and returns nil.
+// read reads the record file of a log that an earlier process did not send completely. The record
+// file says which log must still be sent. If it is damaged, read deletes it and returns nil.
 func (l *logs) read(attempt string) *sending {
 	s := &sending{ended: true, sent: -1}
 	data, err := statefile.ReadBytes(host.OS(), l.recordFile(attempt))
@@ -130,7 +131,7 @@ func (l *logs) read(attempt string) *sending {
 // run sends logs until ctx ends.
 func (l *logs) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
-		wait := sendEvery
+		wait := sendLogsEvery
 		if err := l.sendRound(ctx); err != nil && ctx.Err() == nil {
 			failures++
 			l.connection.unanswered(err)
@@ -179,7 +180,8 @@ func (l *logs) list() (list []sending) {
 
 // send sends the next piece of a log. If s.sent is negative, send does not know how much the
 // coordinator has received, and sends an empty piece to find out. more is true if there may be more
-// to send now. If the log can never be sent, send calls forget and returns no error.
+// to send now. If the log can never be sent, send gives it up with the method forget, and returns
+// no error.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
 	if s.sent >= 0 {
@@ -221,8 +223,8 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget stops sending a log and deletes its record file. reason is why the log cannot be sent, or
-// nil if it was sent completely.
+// forget stops sending a log. It deletes the log's record file, which says that the log must still
+// be sent. reason is why the log cannot be sent, or nil if it was sent completely.
 func (l *logs) forget(attempt string, reason error) {
 	if reason != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})

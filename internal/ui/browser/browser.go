@@ -39,9 +39,9 @@ func Open(ctx context.Context, getenv func(string) string, url string) error {
 
 // programs returns the command lines that could open a page, in the order in which to try them.
 // First come the commands in the environment variable BROWSER, which are separated by colons; %s in
-// a command is replaced by the address of the page. Then comes open or xdg-open, depending on the
-// system. xdg-open is left out without a display, because it might start a text browser in the
-// terminal, and open is left out in an SSH session.
+// a command is replaced by the address of the page. Then comes the program of the system: open on
+// macOS, xdg-open on other systems. xdg-open is left out without a display, because it might start
+// a text browser in the terminal. open is left out in an SSH session.
 func programs(getenv func(string) string, system, url string) (list [][]string) {
 	for _, line := range strings.Split(getenv("BROWSER"), ":") {
 		argv := strings.Fields(line)
@@ -66,8 +66,8 @@ func programs(getenv func(string) string, system, url string) (list [][]string) 
 }
 
 // start starts a program in a new session (setsid), so that the program cannot read the user's
-// keystrokes and Ctrl-C does not end it. It returns nil if the program exits with success, and also
-// if the program is still running when grace has passed or ctx ends.
+// keystrokes and Ctrl-C does not end it. It returns nil if the program exits with success. It also
+// returns nil if the program is still running after the time [grace], or when ctx ends.
 func start(ctx context.Context, argv []string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

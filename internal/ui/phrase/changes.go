@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Changes returns a line about the changes of a run, such as "5 changes: 3 ready to merge, 1 with
-// comments, 1 conflicts with main". If the plan tells gaffer to merge changes that are not merged
-// yet, the line also contains the number of these changes and the command that continues the run.
-// Changes returns "" if there are no changes.
+// Changes returns a line about the changes that the tasks of a run have made on their branches,
+// such as "5 changes: 3 ready to merge, 1 with comments, 1 conflicts with main". If the plan tells
+// gaffer to merge changes that are not merged yet, the line also contains the number of these
+// changes and the command that continues the run. Changes returns "" if there are no changes.
 func Changes(c fleet.Changes) string {
 	if c.Total == 0 {
 		return ""

@@ -107,8 +107,8 @@ func Money(usd float64) string {
 	return fleet.Money(usd)
 }
 
-// SpentOf formats a cost and the budget that limits it, such as "1.2k tokens, $0.42 of $2.00".
-// Without a budget it returns the same text as [Spent].
+// SpentOf formats a cost together with the budget that limits it, such as "1.2k tokens, $0.42 of
+// $2.00". Without a budget it returns the same text as [Spent].
 func SpentOf(c, budget fleet.Cost) string {
 	tokens, money := Tokens(c.Tokens), Money(c.USD)
 	switch {
@@ -211,8 +211,9 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit", or a
-// reached cost limit, such as "the day's budget of $20.00 is spent; more at 00:00".
+// Paused describes a [fleet.Lane]. A lane is either a paused agent account, such as "claude paused
+// until 14:00, usage limit", or a cost limit that is reached, such as "the day's budget of $20.00
+// is spent; more at 00:00".
 func Paused(l fleet.Lane, now time.Time) string {
 	if l.Budget() {
 		return fmt.Sprintf("%s; more at %s", Line(l.Reason), untilText(l.Until, now))
@@ -221,6 +222,7 @@ func Paused(l fleet.Lane, now time.Time) string {
 }
 
 // PausedUntil describes the pause of an agent account, such as "paused until 14:00, usage limit".
+// The parameter l must be a paused account, not a cost limit.
 func PausedUntil(l fleet.Lane, now time.Time) string {
 	reason := l.Reason
 	switch failure.Class(reason) {
@@ -258,7 +260,7 @@ func untilText(t, now time.Time) string {
 	return Clock(t, now)
 }
 
-// Join joins the parts that are not empty, with separator between them.
+// Join joins the parts that are not empty, and puts the separator between them.
 func Join(separator string, parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {

@@ -40,8 +40,8 @@ func TaskLabel(t fleet.Task) string {
 	return Label(t.Status)
 }
 
-// FailedFirst returns the failed tasks, followed by the other tasks. It keeps the order within
-// these two groups.
+// FailedFirst returns the failed tasks, followed by all other tasks. It keeps the order of the
+// failed tasks and the order of the other tasks.
 func FailedFirst(tasks []fleet.Task) []fleet.Task {
 	tasks = slices.Clone(tasks)
 	rank := func(t fleet.Task) int {
@@ -55,8 +55,9 @@ func FailedFirst(tasks []fleet.Task) []fleet.Task {
 }
 
 // State describes what the agent of a task does, for how long, and where this information comes
-// from, such as "waiting, Bash: make install, 4m, source output". If the state of the agent is
-// unknown, the text starts with the status of the task.
+// from. An example is "waiting, Bash: make install, 4m, source output": the information comes from
+// the agent's output. If it is not known what the agent does, the text starts with the status of
+// the task.
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
 	if first := word(t); first == string(t.Status) || Waiting(t) {
@@ -65,8 +66,9 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State], but leaves out the status that [TaskLabel] shows. Both texts also contain
-// what [Using] and [Waited] return.
+// Detail is like [State], but leaves out the status of the task, which callers show separately with
+// [TaskLabel]. Both texts also contain the agent and account of the attempt (see [Using]) and how
+// long the agent has waited for the user (see [Waited]).
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -92,14 +94,14 @@ func Detail(t fleet.Task, now time.Time) string {
 }
 
 // asksOutside reports whether the agent of a running task waits for the user. Unlike [Waiting], it
-// needs no open question of the task, because the agent may have asked through one of gaffer's MCP
-// tools.
+// does not look at t.Question. This field is nil if the agent has asked with one of gaffer's MCP
+// tools, because gaffer does not store such a question under the task.
 func asksOutside(t fleet.Task) bool {
 	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
 }
 
-// word returns what the agent of a task does in one word, such as "waiting". If this is unknown, it
-// returns the status of the task.
+// word returns one word for what the agent of a task does, such as "waiting". If this is unknown,
+// it returns the status of the task.
 func word(t fleet.Task) string {
 	switch {
 	case Waiting(t), asksOutside(t):
@@ -110,8 +112,8 @@ func word(t fleet.Task) string {
 	return string(t.Status)
 }
 
-// Doing says in a few words what the agent of a running task does or asks, what a queued task waits
-// for, or how a task ended. It returns "" if there is nothing to say.
+// Doing says one of these things in a few words: what the agent of a running task does or asks,
+// what a queued task waits for, or how a task ended. It returns "" if there is nothing to say.
 func Doing(t fleet.Task, now time.Time) string {
 	switch {
 	case Waiting(t):
@@ -139,16 +141,17 @@ func nextAttempt(t fleet.Task, now time.Time) string {
 	return Join(": ", when, Line(t.Outcome))
 }
 
-// Why returns one line about how a task failed or why it was cancelled. For a failed task, the line
-// contains the failure class, the reason and the last lines of output.
+// Why returns one line about why a task failed or was cancelled. For a failed task, the line
+// contains the failure class, such as "timeout", the reason and the last lines of output.
 func Why(t fleet.Task) string {
 	head, lines := Failure(t)
 	return Join(": ", head, lastOf(lines))
 }
 
-// Cause says in a word or two how a task failed: it returns the failure class, such as "timeout",
-// or how the program ended, such as "exit code 1". For a cancelled task it returns why the task was
-// cancelled. The text never contains output of the program. It is "" if the cause is unknown.
+// Cause says in a word or two why a task failed: it returns the failure class, such as "timeout",
+// or how the agent's program ended, such as "exit code 1". For a cancelled task it returns why the
+// task was cancelled. The text never contains output of the program. It is "" if the cause is
+// unknown.
 func Cause(t fleet.Task) string {
 	class, reason := reasonOf(t)
 	switch {
@@ -160,10 +163,13 @@ func Cause(t fleet.Task) string {
 	return ending().FindString(reason)
 }
 
-// Failure describes how a task failed. head names the failure class and the reason. lines holds the
-// last lines of output of the failed check or, if no check failed, of the program. If there is only
-// one line of the program's output, it becomes part of head. For a cancelled task, head says why
-// the task was cancelled, or is empty if this is unknown. lines is then empty.
+// Failure describes how a task failed or why it was cancelled:
+//   - If a check (a command that verifies the agent's work) failed, head names the failure class
+//     and the check, and lines holds the last lines of the check's output.
+//   - If the task failed otherwise, head names the failure class, such as "timeout", and the
+//     reason. lines holds the last lines of the program's output. A single line of output becomes
+//     part of head instead.
+//   - If the task was cancelled, head says why, or is empty if this is unknown. lines is empty.
 func Failure(t fleet.Task) (head string, lines []string) {
 	class, reason := reasonOf(t)
 	if t.Status == fleet.Cancelled {
@@ -192,14 +198,15 @@ func Failure(t fleet.Task) (head string, lines []string) {
 	head = Line(head)
 	switch {
 	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
-		class = "" // leave out the class, because it says no more than the status
+		class = "" // leave out the failure class, because it says no more than the task's status
 	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}
 	return Join(": ", class, head), lines
 }
 
-// reasonOf returns the failure class of a task and, as the reason, the summary of its last attempt.
+// reasonOf returns the failure class of a task, such as "timeout". As the reason of the failure it
+// returns the summary of the task's last attempt.
 func reasonOf(t fleet.Task) (class, reason string) {
 	class = t.Outcome
 	if a := t.Attempt; a != nil {
@@ -208,7 +215,7 @@ func reasonOf(t fleet.Task) (class, reason string) {
 	return Line(class), strings.TrimSpace(reason)
 }
 
-// ending matches the start of a failure reason, if it says how a program ended, such as "exit code
+// ending matches a beginning of a failure reason that says how a program ended, such as "exit code
 // 1".
 var ending = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
@@ -217,7 +224,8 @@ var ending = sync.OnceValue(func() *regexp.Regexp {
 // outputSeparator is the text between the reason of a failure and the agent's last output.
 const outputSeparator = "; its last words:\n"
 
-// cutReason splits the reason of a failure into the reason itself and the output that follows it.
+// cutReason splits the stored reason of a failure. head is the reason itself, and rest is the
+// output that follows it.
 func cutReason(reason string) (head, rest string) {
 	if what, said, ok := strings.Cut(reason, outputSeparator); ok {
 		head, rest = cutReason(what)
@@ -256,8 +264,8 @@ func lastLines(text string) (lines []string) {
 	return lines[max(0, len(lines)-maxLines):]
 }
 
-// lastOf joins the last lines to one line. It joins as many lines as fit into 120 columns, but at
-// least one.
+// lastOf joins lines from the end of the list to one line of text: as many as fit into 120 columns,
+// but at least one.
 func lastOf(lines []string) string {
 	const glance = 120
 	text := ""
@@ -271,8 +279,8 @@ func lastOf(lines []string) string {
 	return text
 }
 
-// Summary returns the last lines of the agent's summary, joined to one line. It returns "" if the
-// task is not complete, or has no summary.
+// Summary returns the last lines of the text in which the agent summarizes its work, joined to one
+// line. It returns "" if the task is not complete, or has no summary.
 func Summary(t fleet.Task) string {
 	if t.Attempt == nil || t.Status != fleet.Complete {
 		return ""
@@ -280,8 +288,8 @@ func Summary(t fleet.Task) string {
 	return lastOf(lastLines(t.Attempt.Summary))
 }
 
-// Checks returns the result of an attempt's checks, such as "2 checks passed". It returns "" if
-// there were no checks.
+// Checks returns the result of an attempt's checks, such as "2 checks passed". A check is a command
+// that verifies the agent's work. Checks returns "" if there were no checks.
 func Checks(a *fleet.Attempt) string {
 	if a == nil || len(a.Checks) == 0 {
 		return ""
@@ -298,8 +306,8 @@ func Checks(a *fleet.Attempt) string {
 	return fmt.Sprintf("%d of %s failed", len(a.Checks)-passed, Count(len(a.Checks), "check"))
 }
 
-// Denied returns what the agent was not permitted to do, such as "denied: Bash: make install". It
-// returns "" if nothing was denied.
+// Denied returns the requests of the agent that were not permitted, such as "denied: Bash: make
+// install". It returns "" if nothing was denied.
 func Denied(a *fleet.Attempt) string {
 	if a == nil || len(a.Denied) == 0 {
 		return ""

@@ -6,8 +6,9 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// columns is the layout of a table of groups. name and bar are the widths of the column with the
-// names and of the column with the bars, in terminal columns. If bar is 0, the table has no bars.
+// columns is the layout of a table with one row per group of runs, such as the runs of one agent.
+// The field name is the width of the column with the names of the groups, and bar is the width of
+// the column with the bars, both in terminal columns. If bar is 0, the table has no bars.
 type columns struct {
 	p         *printer
 	heading   string
@@ -74,7 +75,8 @@ func (c *columns) print(g group) {
 	c.p.line("%s", c.row(g.name, bar, func(n numberColumn) string { return n.of(g) }))
 }
 
-// row joins the cells of a table row. cell returns the text for a column of numbers.
+// row joins the cells of a table row to one line. The function cell returns the text for a column
+// of numbers.
 func (c *columns) row(name, bar string, cell func(numberColumn) string) string {
 	line := c.p.fill(name, c.name)
 	for _, n := range c.numbers {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// node is a piece of an HTML page. All text except styles is escaped when it is written.
-// html/template would escape it, too, but it calls methods by reflection. The linker would then
-// keep all exported methods, which would make gaffer's binary larger.
+// node is a piece of an HTML page. All text except [styles] is escaped when it is written. The
+// package html/template would escape it, too, but it calls methods by reflection. The linker would
+// then keep all exported methods, which would make gaffer's binary larger.
 type node interface{ write(*strings.Builder) }
 
 // text is plain text; it is escaped when it is written.
@@ -16,8 +16,8 @@ type text string
 
 func (t text) write(b *strings.Builder) { b.WriteString(html.EscapeString(string(t))) }
 
-// styles is the content of a style element. It is written without escaping, so it must never
-// contain text from a run record.
+// styles is the CSS in a style element. It is written without escaping, so it must never contain
+// text that comes from the records of runs.
 type styles string
 
 func (s styles) write(b *strings.Builder) { b.WriteString(string(s)) }
@@ -31,7 +31,7 @@ func (n nodes) write(b *strings.Builder) {
 	}
 }
 
-// each calls convert for every item of a list and returns the resulting nodes.
+// each calls the function convert for every element of a list and returns the resulting nodes.
 func each[T any](list []T, convert func(T) node) nodes {
 	out := make(nodes, len(list))
 	for i, item := range list {
@@ -56,7 +56,7 @@ func tag(name, class string, kids ...node) *element {
 	return e
 }
 
-// with adds attributes, given as alternating names and values.
+// with adds attributes to the element. attrs alternates names and values.
 func (e *element) with(attrs ...string) *element {
 	e.attrs = append(e.attrs, attrs...)
 	return e

@@ -11,11 +11,12 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxMorningRows is the maximum number of rows in each part of a morning report on a terminal.
+// maxMorningRows is the maximum number of rows in each part of a morning report on a terminal. Such
+// a report says what happened to tasks while the user was away.
 const maxMorningRows = 20
 
-// Morning returns a morning report as text for a terminal. Tasks that need the user come first.
-// Times are shown in the time zone of r.Until.
+// Morning formats a morning report for a terminal. The report says what happened to tasks while the
+// user was away. Tasks that need the user come first. Times are shown in the time zone of r.Until.
 func Morning(r fleet.MorningReport, s Screen) string {
 	p := &morningPrinter{printer: printer{Screen: s}, r: r}
 	p.line("%s", p.paint(display.Bold, cells.Truncate(fmt.Sprintf("Since %s, %s", phrase.Clock(r.Since, r.Until), costText(r.Cost)), p.width())))
@@ -54,8 +55,9 @@ func Morning(r fleet.MorningReport, s Screen) string {
 	return p.out.String()
 }
 
-// MorningSummary returns a line that counts the tasks of a morning report. If the report has no
-// tasks, the line counts its runs. MorningSummary returns "" if the report has neither.
+// MorningSummary returns a line with the number of tasks in each part of a morning report, such as
+// "2 failed, 1 merged". If the report has no tasks, the line contains the number of its runs. If it
+// has no runs either, MorningSummary returns "".
 func MorningSummary(r fleet.MorningReport) string {
 	var parts []string
 	add := func(n int, one, several string) {
@@ -84,13 +86,13 @@ type morningPrinter struct {
 	r fleet.MorningReport
 }
 
-// morningRow is an entry in a part of the report. Its first line shows name and text. note and
-// link, if they are not empty, each get a line of their own below. All texts except link are cut to
-// the width of the terminal.
+// morningRow is an entry in a part of the report. Its first line shows name and text. The fields
+// note and link each get a line of their own below, if they are not empty. All texts except link
+// are cut to the width of the terminal.
 type morningRow struct{ name, text, note, link string }
 
-// rows prints a part of the report: a title, and below it the rows. It prints nothing if there are
-// no rows.
+// rows prints a part of the report: a title, and below it a list of entries. It prints nothing if
+// there are no entries.
 func (p *morningPrinter) rows(title string, style display.Style, rows []morningRow) {
 	if len(rows) == 0 {
 		return
@@ -137,8 +139,8 @@ func (p *morningPrinter) tasks(title string, style display.Style, list []fleet.M
 	p.rows(title, style, rows)
 }
 
-// sourceName returns the name under which a source of tasks is shown. If the source is a file, this
-// is the last part of its path.
+// sourceName returns the displayed name of an external source of tasks, such as an issue tracker or
+// a file. For a file, this is the last part of its path.
 func sourceName(source string) string {
 	if filepath.IsAbs(source) {
 		return filepath.Base(source)
@@ -146,8 +148,8 @@ func sourceName(source string) string {
 	return source
 }
 
-// lines returns how many lines the change of a task has added and removed, and in how many files.
-// It returns "" if the task has changed no files.
+// lines says how many lines a task has added and removed, and in how many files, such as "+10 −2 in
+// 3 files". It returns "" if the task has changed no files.
 func (p *morningPrinter) lines(t fleet.MorningTask) string {
 	if t.Changed == 0 {
 		return ""
@@ -173,7 +175,8 @@ func (p *morningPrinter) runs() {
 	p.rows("Runs", "", rows)
 }
 
-// notStarted prints the planned times of schedules at which no run started.
+// notStarted prints the times at which a schedule should have started a run, but started none. A
+// schedule starts runs of a plan at regular times.
 func (p *morningPrinter) notStarted() {
 	var rows []morningRow
 	for _, f := range p.r.NotStarted {
@@ -238,7 +241,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// costText returns the cost of attempts. If the cost of some attempts is unknown, the text says so.
+// costText formats the total cost of attempts. If the cost of some attempts is unknown, the text
+// says so.
 func costText(c fleet.CostRow) string {
 	switch {
 	case c.Attempts == 0:

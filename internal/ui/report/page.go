@@ -9,7 +9,8 @@ import (
 	"gaffer/ledger"
 )
 
-// Source says from which records, and by which version of gaffer, a report page was created.
+// Source says from which run records, and by which version of gaffer, a report page was created. A
+// run record is a file about one attempt of an agent; the report counts each attempt as one run.
 type Source struct {
 	Ledger  string // path of the folder with the run records
 	Version string // version of gaffer
@@ -40,7 +41,7 @@ type page struct {
 	LeftOut                           []leftOut
 }
 
-// figure is a number that the page shows, with its name and a note.
+// figure is a number that the page shows, with its name and an explanation.
 type figure struct{ Name, Value, Note string }
 
 type advice struct {

@@ -1,6 +1,7 @@
 // Package report formats two kinds of reports. Statistics about runs are formatted as text for a
-// terminal or as an HTML page. Morning reports are formatted as text for a terminal. The functions
-// are pure. They make all text from run records printable.
+// terminal or as an HTML page. Morning reports, which say what happened while the user was away,
+// are formatted as text for a terminal. The functions are pure. They make all text from the records
+// of runs printable.
 package report
 
 import (
@@ -17,7 +18,8 @@ import (
 	"gaffer/ledger"
 )
 
-// maxName is the maximum length of a text from a run record, in characters.
+// maxName is the maximum length, in characters, to which texts from run records, such as names, are
+// shortened.
 const maxName = 120
 
 // plain returns a text from a run record as one printable line of at most maxName characters.
@@ -85,8 +87,8 @@ func span(s ledger.Statistics) string {
 
 func day(at string) string { return at[:min(len(at), len(time.DateOnly))] }
 
-// filters describes each restriction of a report in a few words, such as "since 2026-02-09" or
-// "agent claude".
+// filters describes, in a few words each, the conditions that select the runs of a report, such as
+// "since 2026-02-09" or "agent claude".
 func filters(f ledger.Filter) []string {
 	var list []string
 	if f.Since != nil {
@@ -103,8 +105,8 @@ func filters(f ledger.Filter) []string {
 	return list
 }
 
-// bucket returns the name of a bucket of a duration histogram, such as "5m – 30m", "under 30s" or
-// "over 2h". dash is the text between the two bounds.
+// bucket returns the name of one range (bucket) of a duration histogram, such as "5m – 30m", "under
+// 30s" or "over 2h". The parameter dash is the text between the two bounds.
 func bucket(b ledger.Bucket, dash string) string {
 	switch {
 	case b.To == nil:
@@ -115,7 +117,7 @@ func bucket(b ledger.Bucket, dash string) string {
 	return formatBound(b.From) + " " + dash + " " + formatBound(*b.To)
 }
 
-// formatBound formats a bound of a bucket of a duration histogram, such as 30s, 5m or 2h.
+// formatBound formats a bound of a range in a duration histogram, such as 30s, 5m or 2h.
 func formatBound(seconds float64) string {
 	d := time.Duration(seconds) * time.Second
 	switch {
@@ -127,8 +129,8 @@ func formatBound(seconds float64) string {
 	return fmt.Sprintf("%ds", d/time.Second)
 }
 
-// quantiles returns a text with the 50th, 90th and 99th percentile of the durations. If they are
-// estimates, the text says so.
+// quantiles returns a text with the 50th, 90th and 99th percentile of the durations of runs. If the
+// percentiles are estimates, the text says so.
 func quantiles(d ledger.Durations) string {
 	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", formatSeconds(d.P50), formatSeconds(d.P90), formatSeconds(d.P99))
 	if d.Estimated {
@@ -137,7 +139,8 @@ func quantiles(d ledger.Durations) string {
 	return text
 }
 
-// withoutEmptyEnds returns the buckets without the empty buckets at the start and at the end.
+// withoutEmptyEnds returns the ranges (buckets) of a histogram, without the empty ones before the
+// first and after the last range that is not empty.
 func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	filled := func(b ledger.Bucket) bool { return b.Count > 0 }
 	first := slices.IndexFunc(all, filled)
@@ -151,7 +154,7 @@ func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	return all[first:last]
 }
 
-// attempts formats a number of attempts, such as "2 attempts" or "5 or more".
+// attempts formats the number of attempts that a task took, such as "2 attempts" or "5 or more".
 func attempts(a ledger.Attempts) string {
 	switch {
 	case a.OrMore:
@@ -169,8 +172,8 @@ type group struct {
 	ledger.Group
 }
 
-// largest converts the items to groups with the function describe, and sorts them: the group with
-// the most runs comes first.
+// largest converts the elements of list to groups with the function describe, and sorts the groups:
+// the one with the most runs comes first.
 func largest[T any](list []T, describe func(T) (string, ledger.Group)) []group {
 	groups := make([]group, len(list))
 	for i, item := range list {
@@ -192,7 +195,8 @@ func ofTaskType(t ledger.TaskType) (string, ledger.Group) { return t.TaskType, t
 // weekOrGap is a week in a chart, or nil for one or more weeks without runs.
 type weekOrGap = *ledger.Week
 
-// withGaps returns the weeks with a gap (nil) between weeks that are not consecutive.
+// withGaps returns pointers to the weeks. Between two weeks that are not consecutive, it inserts
+// nil, which stands for the weeks without runs.
 func withGaps(weeks []ledger.Week) []weekOrGap {
 	var list []weekOrGap
 	for i := range weeks {

@@ -16,10 +16,11 @@ type rowsChart struct {
 	Table           table
 }
 
-// key is an entry of a legend: a colour and its meaning.
+// key is an entry of a legend: the CSS class of a colour, and what the colour means.
 type key struct{ Class, Text string }
 
-// chartRow is a row of a chart: a bar of one or several parts, from left to right.
+// chartRow is a row of a chart. It has a bar that consists of one or several parts, from left to
+// right.
 type chartRow struct {
 	Name, Value, Tip string
 	Parts            []part
@@ -31,14 +32,14 @@ type part struct {
 	Start, Width string
 }
 
-// The maximum number of rows in a chart, and in the table with its numbers.
+// The maximum number of rows in a chart, and in the table with the numbers of the chart.
 const (
 	maxRows      = 12
 	maxTableRows = 200
 )
 
-// stack returns the parts of a bar, one after the other. values is the number of runs or tasks with
-// each outcome. The bar fills the whole width of the chart if the values add up to total.
+// stack returns the parts of a bar, from left to right. values holds the number of runs or tasks
+// with each outcome. The bar fills the whole width of the chart if the values add up to total.
 func stack(values [len(outcomes)]int, total int) []part {
 	var parts []part
 	at := 0
@@ -120,7 +121,8 @@ func groupChart(id, title, head string, list []group, s ledger.Statistics) rowsC
 	return c
 }
 
-// rate returns the success rate of a group with the number of ended runs, such as "85.0% of 20".
+// rate returns the success rate of a group of runs and the number of its runs that have ended, such
+// as "85.0% of 20".
 func rate(g group) string {
 	if g.Ended() == 0 {
 		return "none ended"
@@ -215,8 +217,9 @@ func retryChart(s ledger.Statistics) rowsChart {
 	return c
 }
 
-// costChart returns a chart of the costs of groups, the highest cost first. It sorts the slice list
-// in place. If no cost is known, the chart has no rows.
+// costChart returns a chart of the cost of each group of runs, such as the runs of one agent. The
+// highest cost comes first. costChart sorts the slice list in place. If no cost is known, the chart
+// has no rows.
 func costChart(id, title, head string, list []group) rowsChart {
 	c := rowsChart{ID: id, Title: title}
 	c.Table.Head = []string{head, "Cost", "Runs with a known cost"}

@@ -38,9 +38,9 @@ func (s Screen) paint(style display.Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// outcome is a result of runs, such as "failed", that is shown as a part of a stacked bar. sign, or
-// ascii on an ASCII screen, is the character that the part consists of. It distinguishes the
-// outcomes on a screen without colours.
+// outcome is a result of runs, such as "failed". In a stacked bar, each outcome is a part that is
+// drawn with a character of its own, so that the parts differ even without colours. sign is this
+// character, and ascii replaces it on a screen that shows only ASCII.
 type outcome struct {
 	name        string
 	sign, ascii string
@@ -62,8 +62,8 @@ func (s Screen) sign(o outcome) string {
 	return o.sign
 }
 
-// stacked draws a bar with a piece for each outcome. parts holds the number of runs with each
-// outcome, and columns is the width of the bar. If all numbers are zero, the bar is empty.
+// stacked draws a bar with a part for each outcome of runs. parts holds the number of runs with
+// each outcome, and columns is the width of the bar. If all numbers are zero, the bar is empty.
 func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	var b strings.Builder
 	for i, n := range shares(parts[:], columns) {
@@ -72,8 +72,8 @@ func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
 	return b.String()
 }
 
-// shares divides a number of columns among the parts, in proportion to their values. Each part
-// above zero gets at least one column if there are enough columns.
+// shares divides the width of a bar, in columns, among its parts, in proportion to their values.
+// Each part above zero gets at least one column if there are enough columns.
 func shares(parts []int, columns int) []int {
 	total, out := 0, make([]int, len(parts))
 	for _, n := range parts {
@@ -103,10 +103,10 @@ func sign(n int) int {
 	return 1
 }
 
-// furthestFromShare compares the widths of the parts with their exact shares of the columns. If
-// below is true, it returns the index of the part whose width is furthest below its share. If below
-// is false, it returns the index of the part whose width is furthest above its share; it then
-// ignores parts that are only one column wide.
+// furthestFromShare compares the widths of the parts with their exact shares of the columns. If the
+// parameter below is true, it returns the index of the part whose width is furthest below its
+// share. If below is false, it returns the index of the part whose width is furthest above its
+// share; it then ignores parts that are only one column wide.
 func furthestFromShare(parts, widths []int, columns, total int, below bool) int {
 	at, most := 0, math.Inf(-1)
 	for i, n := range parts {
@@ -138,8 +138,8 @@ func (s Screen) bar(n, limit float64, columns int) string {
 	return text
 }
 
-// level returns a character that shows a value between 0 and 1 by its height or, in ASCII, by its
-// shape.
+// level returns a character that shows a value between 0 and 1: a block of this height or, on a
+// screen that shows only ASCII, a character whose shape suggests the height.
 func (s Screen) level(value float64) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if s.ASCII {

@@ -42,8 +42,8 @@ func (p *printer) line(format string, args ...any) {
 	p.out.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " ") + "\n")
 }
 
-// wrapped writes a text on as many lines as it needs. The first line starts with mark, such as a
-// bullet. The other lines are indented by the width of mark.
+// wrapped writes a text on as many lines as it needs. The first line starts with the parameter
+// mark, such as a bullet. The other lines are indented by the width of mark.
 func (p *printer) wrapped(mark, text string, style display.Style) {
 	columns := p.width() - cells.Width(mark)
 	for _, line := range wrap(text, columns) {
@@ -74,7 +74,8 @@ func (p *printer) head() {
 	p.legend(parts)
 }
 
-// legend writes what the signs in a bar mean, on as many lines as needed.
+// legend writes what the characters in a bar mean: each outcome of runs, with the number of runs
+// that had it.
 func (p *printer) legend(parts [len(outcomes)]int) {
 	line, wide := "", 0
 	for i, o := range outcomes {
@@ -163,7 +164,7 @@ func (p *printer) durations() {
 	p.rows(rows, 11)
 }
 
-// row is a name and a number that is drawn as a bar.
+// row is a name with a number. The number is drawn as a bar.
 type row struct {
 	name string
 	n    int
@@ -183,8 +184,9 @@ func (p *printer) rows(rows []row, least int) {
 
 const maxGroups = 8
 
-// groups writes a table with a row for each of the first groups in list. If there are more groups,
-// a last line counts them. If there are fewer than least groups, it writes nothing.
+// groups writes a table with a row for each group of runs in list. A long list is cut to its first
+// maxGroups groups, and a last line counts the others. If list has fewer groups than the parameter
+// least, groups writes nothing.
 func (p *printer) groups(title string, list []group, least int) {
 	if len(list) < least {
 		return
@@ -280,7 +282,7 @@ func (p *printer) leftOut() {
 	}
 }
 
-// files returns a text about how many files were left out of the report and why.
+// files says in words how many files of records were left out of the report, and for which reason.
 func files(l ledger.LeftOut) string {
 	what := count(l.Count, "file", "files")
 	if why := meanings[l.Reason]; why != "" {
@@ -289,7 +291,7 @@ func files(l ledger.LeftOut) string {
 	return plain(l.Reason) + ": " + what
 }
 
-// meanings maps the reason why files were left out of the report, such as "not-json", to an
+// meanings maps a reason why record files were left out of the report, such as "not-json", to an
 // explanation.
 var meanings = map[string]string{
 	"not-json":       "torn or not JSON at all",

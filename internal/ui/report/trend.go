@@ -33,8 +33,8 @@ func (p *printer) trend() {
 	p.beyond()
 }
 
-// beyond writes lines about the runs that the trend does not show: runs of earlier weeks, and runs
-// whose time is unknown or in the future.
+// beyond writes lines about the runs that the graphs by week do not show: runs of earlier weeks,
+// and runs whose time is unknown or in the future.
 func (p *printer) beyond() {
 	if e := p.s.EarlierWeeks; e.Count > 0 {
 		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
@@ -46,8 +46,9 @@ func (p *printer) beyond() {
 
 // graph draws one column for each week, as high as the week's value. A week that has runs but no
 // value is drawn as a dot, and weeks without runs as a blank. If the screen is too narrow for all
-// weeks, graph draws only the latest weeks. If there is room beside the columns, graph adds note
-// and the name of weekOfNote, the week that note is about.
+// weeks, graph draws only the latest weeks. If there is room beside the columns, graph writes the
+// text note there. If there is room for more, it adds the name of the week that note is about,
+// weekOfNote.
 func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, weekOfNote ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)
@@ -87,9 +88,9 @@ func amount(usd *float64) float64 {
 	return *usd
 }
 
-// extremes returns four weeks: the week with the most runs, with the lowest success rate, with the
-// longest average duration and with the highest cost. Each of them is the zero Week if no week has
-// such a value.
+// extremes returns four weeks: the week with the most runs, the week with the lowest success rate,
+// the week with the longest average duration, and the week with the highest cost. Each of them is
+// the zero Week if no week has such a value.
 func extremes(weeks []ledger.Week) (busiest, weakest, longest, dearest ledger.Week) {
 	for _, w := range weeks {
 		if w.Count > busiest.Count {

@@ -13,22 +13,22 @@ type columnsChart struct {
 	ID, Title, Note string
 	Legend          []key
 	Columns         []column
-	// Line holds the segments of a line, each as SVG coordinates. The line is interrupted at weeks
-	// without a value.
+	// Line holds the pieces of the line that connects the values of the weeks, each as SVG
+	// coordinates. The line is interrupted at weeks without a value.
 	Line        []string
 	Threshold   string   // distance of the dashed threshold line from the top; empty means no line
 	Ticks       []string // labels below the columns, most of them empty
 	Top, Middle string   // labels at the full and at half the height of the chart
 }
 
-// column is one week, or a gap between weeks, in a chart. Its positions and sizes are percentages
-// of the chart's size.
+// column is the column of a chart for one week, or for a gap of weeks without runs. Its positions
+// and sizes are percentages of the chart's size.
 type column struct {
-	Slot, SlotWidth string // left edge and width of the column, with the space beside the bar
+	Slot, SlotWidth string // left edge and width of the column, including the space beside the bar
 	Start, Width    string // left edge and width of the bar
 	Middle          string
 	Parts           []columnPart
-	Dot             string // distance of the column's point from the top; empty means no point
+	Dot             string // distance of the point, which marks the week's value, from the top of the chart; empty means no point
 	Tip             string
 }
 
@@ -53,8 +53,8 @@ func weekCharts(s ledger.Statistics) []columnsChart {
 	return charts
 }
 
-// frame returns a chart with an empty column for each week and each gap between weeks. It also
-// returns these weeks and gaps.
+// frame returns a chart with an empty column for each week and for each gap of weeks without runs.
+// It also returns these weeks and gaps.
 func frame(s ledger.Statistics, id, title string) (columnsChart, []weekOrGap) {
 	weeks := withGaps(s.ByWeek)
 	c := columnsChart{ID: id, Title: title, Columns: make([]column, len(weeks)), Ticks: make([]string, len(weeks))}

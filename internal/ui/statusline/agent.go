@@ -12,7 +12,7 @@ type Agent struct {
 	// preference. The folders may not exist.
 	Dirs      []string
 	Used      float64 // used part of the context window, in percent
-	UsedKnown bool    // Used was reported by the agent program
+	UsedKnown bool    // the agent program reported a value for Used
 }
 
 // ReadAgent parses the JSON that an agent program passes to its status line command. It skips

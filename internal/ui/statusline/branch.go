@@ -5,10 +5,10 @@ import "strings"
 // shortCommit is how many characters of a commit id are shown.
 const shortCommit = 7
 
-// Branch returns the branch that the content of git's HEAD file names. If HEAD is detached, it
-// returns the first characters of the commit id. It returns "" if the content names neither. It
-// also returns "" for the branch .invalid: git writes this name into the file if it stores refs in
-// the reftable format.
+// Branch returns the name of the current branch. head is the content of git's HEAD file. If HEAD is
+// detached, Branch returns the first characters of the commit id. It returns "" if head contains
+// neither a branch nor a commit id. It also returns "" for the branch .invalid: git writes this
+// name into the file if it stores refs in the reftable format.
 func Branch(head []byte) string {
 	line, _, _ := strings.Cut(string(head), "\n")
 	line = strings.TrimSpace(line)

@@ -5,10 +5,10 @@ import (
 	"gaffer/workflow"
 )
 
-// chunksOf returns the progress of the build. It counts the chunks, which are the parts of the
-// build plan, in the build run. If the build run has no chunks, chunksOf reads chunkProgress, a
-// value in the state that another program has written. It returns nil if the build is complete or
-// its progress is unknown.
+// chunksOf returns the progress of a build, in which agents implement the project's spec in parts
+// that are called chunks. It counts the chunks of the parameter run. If run has no chunks, chunksOf
+// uses the value chunkProgress in state.json, which another program may have written. It returns
+// nil if the build is complete or its progress is unknown.
 func chunksOf(state jsontree.Value, run *workflow.BuildRun) *Chunks {
 	switch {
 	case run != nil && run.Status == workflow.RunCompleted:

@@ -8,7 +8,8 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxCount is the largest count that is accepted. Larger numbers are ignored.
+// maxCount is the largest count that the status line accepts from a document. Larger numbers are
+// ignored.
 const maxCount = 1_000_000_000
 
 // parse parses a JSON document. If data is not JSON, it returns an empty value.
@@ -30,7 +31,8 @@ func text(v jsontree.Value) string {
 	return ""
 }
 
-// number returns the number v, which may also be a string that contains a number.
+// number returns the number v. v may also be a string that contains a number. For any other value,
+// number returns false.
 func number(v jsontree.Value) (float64, bool) {
 	n, err := strconv.ParseFloat(text(v), 64)
 	return n, err == nil && !math.IsNaN(n)
@@ -46,9 +48,9 @@ func count(v jsontree.Value) (int, bool) {
 	return int(n), true
 }
 
-// pair reads a count and a total from an object with the members countName and totalName, or from a
-// string such as "2/4". It returns false if a number is missing or invalid, or if the total is
-// zero.
+// pair reads a count and a total. v is either an object with the members countName and totalName,
+// or a string such as "2/4". pair returns false if a number is missing or invalid, or if the total
+// is zero.
 func pair(v jsontree.Value, countName, totalName string) (n, all int, ok bool) {
 	if some, rest, found := strings.Cut(v.Text(), "/"); found {
 		n, err1 := strconv.Atoi(strings.TrimSpace(some))

@@ -8,10 +8,11 @@ import (
 	"gaffer/workflow"
 )
 
-// Documents holds the documents that the status line is computed from. A missing document is nil.
+// Documents holds the contents of the files that the status line is computed from. The content of a
+// missing file is nil.
 type Documents struct {
 	Project string // name of the project's folder
-	Used    bool   // the project has a workflow folder
+	Used    bool   // the project has a folder for workflow files, such as state.json
 	State   []byte // content of state.json
 	Config  []byte // content of config.json
 	Spec    []byte // beginning of spec.md; not nil if the file exists
@@ -24,14 +25,14 @@ type Documents struct {
 const compactAt = 84
 
 // Read computes the status line from the documents. It cannot fail: it skips what it cannot read.
-// It treats a state document that is null, broken or not an object as empty.
+// If the content of state.json is null, broken or not an object, Read treats it as empty.
 func Read(d Documents) Line {
 	versions, state := parse(d.Config).Get("versions"), parse(d.State)
 	s, _ := workflow.Read(state)
 	line := Line{
 		Project: d.Project, Branch: Branch(d.Head), SpecStatus: spec.StatusOf(d.Spec),
 		Version: text(versions.Get("external").Get("current")),
-		// Prefer the spec version in config.json, because the state document only has a copy.
+		// Prefer the spec version in config.json, because state.json has only a copy of it.
 		SpecVersion: cmp.Or(text(versions.Get("spec").Get("current")), text(state.Get("specVersion"))),
 		Command:     text(state.Get("currentCommand")),
 		Chunks:      chunksOf(state, s.BuildRun),
@@ -49,7 +50,7 @@ func Read(d Documents) Line {
 	for _, n := range sections {
 		all += n
 	}
-	if all > 0 { // count the sections that need no more work
+	if all > 0 { // count the sections of the spec that need no more work
 		line.Ready = &Ready{Ready: sections["aligned"] + sections["ready-to-execute"] + sections["satisfied"], Total: all}
 	}
 	for _, change := range state.Get("untrackedChanges").Items() {
@@ -63,7 +64,7 @@ func Read(d Documents) Line {
 	return line
 }
 
-// next returns a suggestion for the next step, for a project whose state document names none.
+// next suggests the next step of a project whose state.json contains none.
 func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {

@@ -19,8 +19,8 @@ type Format struct {
 	Now     time.Time
 }
 
-// Render returns the rows: the project, the current work if any, and gaffer's runs if l.Fleet is
-// set and not empty. Each row is one printable line.
+// Render returns up to three rows: the project, the project's current work if any, and gaffer's
+// runs if l.Fleet is set and not empty. Each row is one printable line.
 func Render(l Line, f Format) []string {
 	var rows []string
 	for _, row := range [][]part{project(l), work(l), running(l.Fleet, f.Now)} {
@@ -31,17 +31,17 @@ func Render(l Line, f Format) []string {
 	return rows
 }
 
-// part is a piece of a row, such as the branch.
+// part is a piece of a row, such as the name of the git branch.
 type part struct {
 	text  string
 	style display.Style // empty means plain text
 }
 
-// maxText is the maximum length of a text from a document, in characters.
+// maxText is the maximum length, in characters, to which a text from a document is shortened.
 const maxText = 300
 
-// add appends sign and a text from a document to the row, as one part. It appends nothing if the
-// text is empty.
+// add appends one part to the row: the parameter sign, followed by a text from a document. It
+// appends nothing if the text is empty.
 func add(row []part, sign, text string) []part {
 	// Replace all white space by single spaces first: display.Line would replace carriage returns
 	// and other unusual white space by U+FFFD, because they are not printable.
@@ -89,8 +89,8 @@ func work(l Line) []part {
 	return add(row, "→ ", l.Next)
 }
 
-// String returns a text such as "2+1(r2)/5 1✗": 2 chunks completed, 1 active in attempt 2, 5 in
-// total, 1 failed.
+// String returns the progress of a build, such as "2+1(r2)/5 1✗". Of 5 chunks (parts of the build),
+// 2 are completed, 1 is in progress in attempt 2, and 1 has failed.
 func (c Chunks) String() string {
 	var b strings.Builder
 	fmt.Fprint(&b, c.Completed)
@@ -114,7 +114,8 @@ func section(l Line) string {
 	return l.Section + " (" + l.SectionNumber + ")"
 }
 
-// running returns the row with gaffer's runs.
+// running returns the row about gaffer's runs: how many tasks run or have failed, how many
+// questions wait for an answer, what the agents cost today, and which agent accounts are paused.
 func running(g *fleet.Summary, now time.Time) (row []part) {
 	if g == nil {
 		return nil

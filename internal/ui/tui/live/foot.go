@@ -21,8 +21,9 @@ func Questions(r fleet.Run) []fleet.Question {
 	return open
 }
 
-// foot returns the rows at the bottom: a note, and the open question or the available keys. The
-// rows take at most half of the screen, and at least one row is shown.
+// foot returns the rows at the bottom of the screen: the last message for the user, and the open
+// question or the available keys. The rows take at most half of the screen, but there is at least
+// one.
 func (v View) foot(width, height int) []paint.Line {
 	var rows []paint.Line
 	if v.Note != "" {
@@ -55,8 +56,8 @@ func (v View) foot(width, height int) []paint.Line {
 	return rows[max(len(rows)-max(height/2, 1), 0):]
 }
 
-// question returns at most maxRows rows of a question. It always shows the last row, in which the
-// user types the answer, and as many of the other rows as fit.
+// question returns at most maxRows rows for the question on the screen. It always shows the last
+// row, in which the user types the answer, and as many of the other rows as fit.
 func (v View) question(k Keyboard, open []fleet.Question, width, maxRows int) []paint.Line {
 	at := k.indexIn(open)
 	q := open[at]

@@ -16,11 +16,11 @@ const (
 	NoAction  ActionKind = iota
 	Stop                 // start no more tasks; running tasks continue
 	Resume               // start tasks again
-	Detach               // let another process work on the run, and leave the view
+	Detach               // let another process work on the run, and leave the live view
 	CancelRun            // cancel all tasks, and wait until they have ended
-	Leave                // leave the view immediately
+	Leave                // leave the live view immediately
 	Answer               // send the answer to a question
-	ShowNote             // show Text to the user and do nothing else
+	ShowNote             // show the field Text of the action to the user and do nothing else
 )
 
 // Action is what the user wants to do, with its arguments.
@@ -29,9 +29,9 @@ type Action struct {
 	Question string // id of the question that is answered
 	Text     string
 	Deny     bool
-	Scope    fleet.GrantScope // which later requests the answer also decides; empty means none
-	// Rule is the permission rule that decides the later requests in Scope. Empty means the first
-	// rule that the question suggests.
+	Scope    fleet.GrantScope // if the answer allows or denies a request of the agent: which later requests it also decides; empty means none
+	// Rule is the permission rule that selects the later requests within Scope that the answer also
+	// decides. Empty means the first rule that the question suggests.
 	Rule string
 }
 
@@ -40,18 +40,21 @@ func (a Action) Reply() fleet.Reply {
 	return fleet.Reply{Text: a.Text, Deny: a.Deny, Scope: a.Scope, Rule: a.Rule}
 }
 
-// mode says whether the user watches the run, chooses how to leave it, or has cancelled it.
+// mode says whether the user watches the run, chooses how to leave the view, or has cancelled the
+// run.
 type mode int
 
 const (
 	watching mode = iota
 	// choosing is the mode after Ctrl-C: the user may detach, cancel the run or continue. Until the
-	// user decides, no task starts. But a run on a server (Remote) continues.
+	// user decides, no new task starts. But if the run is on a server (field Remote), tasks still
+	// start.
 	choosing
 	cancelling // the run is being cancelled
 )
 
-// Keyboard is the state of the user's input. It is a value: each key gives a new Keyboard.
+// Keyboard is the state of the user's input. Its methods do not change it: each key press results
+// in a new Keyboard.
 type Keyboard struct {
 	Observer bool // another process works on the run, so this view cannot stop it
 	Remote   bool // the run is on a server and continues there when the user leaves
@@ -59,24 +62,28 @@ type Keyboard struct {
 	mode       mode
 	question   string // id of the question on the screen
 	input      parts.Input
-	sent       []string // ids of questions whose answer is being sent; they are not shown
+	sent       []string // ids of questions whose answer is being sent; these questions are not shown
 	discarding bool     // keys are ignored, because they were typed for a question that is now closed
 }
 
 // Press returns the new state after a key was pressed, and the action that the key triggers. open
-// lists the open questions. The action depends on the mode (left) and the key (top):
+// lists the open questions. The action depends on the mode (left) and the key (top); "–" means no
+// action:
 //
 //	             Ctrl-C               d        c        Enter          other
 //	watching     Stop, then choosing  ── the question's answer is typed ──
 //	choosing     CancelRun            Detach   CancelRun  Resume       –
 //	cancelling   Leave                –        –          –            –
 //
-// With Remote set, Ctrl-C in the mode watching does not stop the run. In the mode choosing, Ctrl-C,
-// d and Enter then detach, c cancels the run, and any other key continues watching. If a question
-// is closed while its answer is being typed, the following keystrokes are discarded up to Enter,
-// Escape or Tab.
+// If the field Remote is set, Ctrl-C in the mode watching does not stop the run, but only changes
+// the mode to choosing. In the mode choosing, Ctrl-C, d and Enter detach, c cancels the run, and
+// any other key returns to the mode watching.
 //
-// With Observer set, Ctrl-C leaves the view in every mode, and so does q if no question is open.
+// If a question is closed while its answer is being typed, the following keystrokes are discarded
+// up to Enter, Escape, Ctrl-U or Tab, so that they do not become the answer to another question.
+//
+// If the field Observer is set, Ctrl-C leaves the view in every mode. The key q leaves it too, but
+// only if no question is open.
 func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.WithQuestions(open)
 	switch {
@@ -99,9 +106,12 @@ func (k Keyboard) Press(key terminal.Key, open []fleet.Question) (Keyboard, Acti
 	return k, Action{}
 }
 
-// End returns the new state and the action after a request to end the run, such as a signal. The
-// action is Leave for an observer or if the run is already being cancelled, Detach for a run on a
-// server, and CancelRun otherwise.
+// End handles a request to end the run that does not come from a key, such as a signal. It returns
+// the new state and one of these actions:
+//   - Leave, if another process works on the run (field Observer) or the run is already being
+//     cancelled
+//   - otherwise Detach, if the run is on a server (field Remote)
+//   - otherwise CancelRun
 func (k Keyboard) End() (Keyboard, Action) {
 	switch {
 	case k.Observer || k.mode == cancelling:
@@ -136,8 +146,8 @@ func (k Keyboard) WithQuestions(open []fleet.Question) Keyboard {
 	return k
 }
 
-// Reopen shows an answered question again if it is still open, so that the user can repeat the
-// answer.
+// Reopen shows a question again after it was answered, if the question is still open. The user can
+// then repeat the answer.
 func (k Keyboard) Reopen(question string) Keyboard {
 	k.sent = filtered(k.sent, func(id string) bool { return id == question })
 	return k
@@ -148,7 +158,8 @@ func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
 	return filtered(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
 }
 
-// filtered returns a copy of the list without the items for which drop returns true.
+// filtered returns a copy of the list without the elements for which the function drop returns
+// true.
 func filtered[T any](list []T, drop func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), drop)
 }
@@ -185,8 +196,8 @@ func (k Keyboard) choose(key terminal.Key) (Keyboard, Action) {
 	return k, Action{}
 }
 
-// editAnswer applies a key to the answer that the user is typing. Enter sends the answer. An answer
-// that is not valid is not sent and can be edited further.
+// editAnswer applies a key to the answer that the user is typing. Enter sends the answer. If the
+// answer is not valid, Enter does not send it, and the user can edit it further.
 func (k Keyboard) editAnswer(key terminal.Key, open []fleet.Question) (Keyboard, Action) {
 	switch key.Kind {
 	case terminal.Rune:

@@ -28,27 +28,28 @@ type Options struct {
 	Observer bool // another process works on the run, so this view cannot stop it
 	Remote   bool // the run is on a server, whose workers work on it
 
-	// Runs receives the run whenever it has changed. It is closed when the run has ended.
+	// The caller sends the run on the channel Runs whenever the run has changed, and closes the
+	// channel when the run has ended.
 	Runs <-chan fleet.Run
-	// Notes receives messages for the user.
+	// The caller sends messages for the user on the channel Notes.
 	Notes <-chan string
-	// End receives a value for each request to end the run that does not come from the keyboard,
-	// such as a signal.
+	// The caller sends a value on the channel End for each request to end the run that does not
+	// come from the keyboard, such as a signal.
 	End <-chan struct{}
 	// Act performs an action of the user and returns a message for the user, or "". Calls of Act
-	// never overlap. The context is cancelled when the view ends, except after a detach. The
-	// actions Detach and Leave end the view and are not passed to Act.
+	// never overlap. When the view ends, the context is cancelled, but not if the user has
+	// detached. The actions Detach and Leave end the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
 const (
-	frameTime = 200 * time.Millisecond // interval at which the spinner turns and changes are drawn
-	minFrame  = 50 * time.Millisecond  // minimum time between two frames while the user types
-	noteTime  = 15 * time.Second       // how long a note is shown
-	readTime  = time.Second            // minimum time for which a note is shown, even if keys are pressed
+	frameTime = 200 * time.Millisecond // interval at which the spinner is turned and changes of the run are drawn
+	minFrame  = 50 * time.Millisecond  // minimum time between two redraws of the screen while the user types
+	noteTime  = 15 * time.Second       // how long a message for the user is shown
+	readTime  = time.Second            // minimum time for which a message is shown, even if keys are pressed
 
-	// seenTime is how long an answered question stays hidden. If it is still open after this time,
-	// it is shown again.
+	// seenTime is how long a question stays hidden after the user has answered it. If the question
+	// is still open after this time, it is shown again.
 	seenTime = 2 * time.Second
 )
 
@@ -77,8 +78,8 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	}()
 	do, err := l.run(ctx)
 	if do != Detach {
-		// Cancel the running actions. After a detach they continue, so that an answer is still
-		// sent.
+		// Cancel the actions that are still running. They are not cancelled after a detach, so that
+		// an answer is still sent.
 		leave()
 	}
 	return do, err
@@ -90,8 +91,8 @@ type loop struct {
 	term    *terminal.Terminal
 	screen  *terminal.Screen
 	view    View
-	noted   time.Time // when the note was first drawn; zero if it was not drawn yet
-	changed bool      // the view has changed since the last frame
+	noted   time.Time // when the message view.Note was first drawn; zero if it was not drawn yet
+	changed bool      // the view has changed since it was last drawn
 	drawn   time.Time
 	keys    chan terminal.Key
 	results chan string   // receives the messages that Act returns
@@ -100,13 +101,13 @@ type loop struct {
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
-	// reopened receives the id of each answered question when seenTime has passed since the answer.
-	// A question that is still open is then shown again.
+	// reopened receives the id of each answered question when the time seenTime has passed since
+	// the answer. A question that is still open is then shown again.
 	reopened chan string
 }
 
-// start calls f in a goroutine. It passes a panic of f to the loop, which restores the terminal
-// before the process ends.
+// start calls the function f in a goroutine. If f panics, start passes the panic to the loop, which
+// restores the terminal before the process ends.
 func (l *loop) start(f func()) {
 	l.all.Go(func() {
 		defer func() {
@@ -118,7 +119,7 @@ func (l *loop) start(f func()) {
 	})
 }
 
-// send sends a value to the channel ch, unless done is closed first.
+// send sends a value to the channel ch. If done is closed first, it returns without sending.
 func send[T any](ch chan<- T, value T, done <-chan struct{}) {
 	select {
 	case ch <- value:
@@ -126,9 +127,9 @@ func send[T any](ch chan<- T, value T, done <-chan struct{}) {
 	}
 }
 
-// act performs the user's actions, one after the other. If a question is still open when seenTime
-// has passed since its answer, the user can answer it again, because the answer may have been
-// refused or lost.
+// act performs the user's actions, one after the other. If a question is still open when the time
+// seenTime has passed since its answer, the user can answer it again, because the answer may have
+// been refused or lost.
 func (l *loop) act(ctx context.Context) {
 	for {
 		var a Action
@@ -176,7 +177,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.view.Run = r
 			l.view.Keyboard = l.view.Keyboard.WithQuestions(Questions(r))
 			l.changed = true
-			continue // the next tick draws the change
+			continue // the change is drawn at the next tick of the timer
 		case text := <-l.Notes:
 			l.note(text)
 		case text := <-l.results:
@@ -226,7 +227,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			}
 		}
 		if l.changed = true; time.Since(l.drawn) < minFrame {
-			continue // the next tick draws the change
+			continue // too soon after the last drawing; the change is drawn at the next tick of the timer
 		}
 		if err := l.draw(); err != nil {
 			return NoAction, err
@@ -238,7 +239,7 @@ func (l *loop) note(text string) {
 	l.view.Note, l.noted = text, time.Time{}
 }
 
-// forgetNote removes the note if it has been shown for longer than age.
+// forgetNote removes the message for the user if it has been shown for longer than age.
 func (l *loop) forgetNote(age time.Duration) {
 	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > age {
 		l.view.Note, l.changed = "", true

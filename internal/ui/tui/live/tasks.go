@@ -12,9 +12,10 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// body returns the tasks in at most maxRows rows. If all tasks fit, they are sorted by stage. If
-// there are several stages and their headings fit, too, each stage has a heading above it. If some
-// tasks do not fit, body returns the most urgent tasks, and a row that counts the other tasks.
+// body returns the rows of the tasks, at most maxRows. If all tasks fit, they are sorted by stage;
+// a task normally depends only on tasks of earlier stages. If there are several stages and there is
+// room for headings, each stage has a heading above it. If some tasks do not fit, body returns the
+// most urgent tasks, and a row that counts the other tasks.
 func (v View) body(width, maxRows int) []paint.Line {
 	headings := stages.Count(v.stages)
 	if headings == 1 {
@@ -41,8 +42,7 @@ func (v View) body(width, maxRows int) []paint.Line {
 	return append(v.rows(width, chosen), paint.Styled(display.Faint, fmt.Sprintf("… %d more: %s", rest.Total, phrase.Counts(rest))))
 }
 
-// urgency returns a rank by how much a task needs the user's attention. The lowest rank is the most
-// urgent.
+// urgency ranks a task by how much it needs the user's attention. Rank 0 is the most urgent.
 func urgency(t fleet.Task) int {
 	switch {
 	case phrase.Waiting(t):
@@ -61,7 +61,8 @@ func urgency(t fleet.Task) int {
 	return 6
 }
 
-// mostUrgent returns the indexes of the n most urgent tasks. rest counts the other tasks by status.
+// mostUrgent returns the indexes of the n most urgent tasks. rest holds the number of the other
+// tasks, by status.
 func (v View) mostUrgent(n int) (tasks []int, rest fleet.Counts) {
 	var by [7][]int
 	for i, t := range v.Run.Tasks {

@@ -16,11 +16,11 @@ import (
 type View struct {
 	Run      fleet.Run
 	Now      time.Time
-	Frame    int      // number of the spinner's frame
+	Frame    int      // number of the current frame of the spinner, the animated sign of running tasks
 	Keyboard Keyboard // state of the user's input
 	Note     string   // last message for the user
 
-	stages []int // stages of the tasks, from [stages.Of]; nil if they are not computed yet
+	stages []int // stage (step in the order of execution) of each task, from [stages.Of]; nil if not computed yet
 }
 
 // Lines returns the rows of a screen of this width and height, from the top.
@@ -49,7 +49,7 @@ func (v View) Lines(width, height int, color bool) []string {
 const maxFinal = 60
 
 // Final returns the rows that remain in the terminal when the run has ended or the user leaves: the
-// head and the tasks, without an input line.
+// head and the tasks, without a question or a list of keys.
 func (v View) Final(width int, color bool) []string {
 	v.stages = stages.Of(v.Run.Tasks)
 	var rows []string
@@ -61,8 +61,9 @@ func (v View) Final(width int, color bool) []string {
 	return rows
 }
 
-// head returns the rows at the top: the run's name, cost and progress, paused agent accounts, why
-// no task starts any more, and a warning if most of the budget is spent.
+// head returns the rows at the top of the screen: the run's name, cost and progress, the paused
+// agent accounts, the reason if no task starts any more, and a warning if most of the budget is
+// spent.
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {
@@ -90,7 +91,7 @@ func (v View) title(width int) paint.Line {
 	}
 	right := paint.Plain(strings.Join(facts, "  "))
 	if left.Width()+right.Width()+2 > width {
-		left = left[:1] // drop the id, because the name is more useful
+		left = left[:1] // not enough room: drop the run's id, because its name is more useful
 	}
 	if left.Width()+right.Width()+2 > width && len(facts) > 1 {
 		right = paint.Plain(facts[1])

@@ -9,15 +9,16 @@ import (
 // Column describes one column of a table.
 type Column struct {
 	Max int // maximum width in terminal columns
-	// Min is the minimum width if any cell has text. It keeps the other columns in place when
-	// values change.
+	// Min is the minimum width of the column if any of its cells has text. It keeps the other
+	// columns from moving when the texts change.
 	Min   int
 	Right bool // the text is aligned to the right
-	// Drop is the order in which columns are removed if they do not all fit: the column with the
-	// lowest Drop first. A column with Drop 0 is not removed, but may be made narrower.
+	// If the columns do not all fit, some are removed: first the column with the lowest Drop. A
+	// column with Drop 0 is never removed, but may be made narrower.
 	Drop int
-	// Flex gives the column the width that the other columns leave. If this is less than Min,
-	// columns are removed in the order of Drop.
+	// Flex gives the column only the width that the other columns leave, but at most the width that
+	// its text needs. If the other columns leave less than Min, columns are removed in the order of
+	// Drop.
 	Flex  bool
 	Width int // current width, set by [Table.Rows]; 0 means hidden
 }
@@ -33,9 +34,10 @@ type Table struct {
 // Add appends a row with one cell for each column.
 func (t *Table) Add(cells ...Span) { t.rows = append(t.rows, cells) }
 
-// Rows returns the rows, with columns as wide as their contents. If the rows are wider than width,
-// it first makes the column with Flex narrower, down to its Min. If that is not enough, it removes
-// columns, beginning with the lowest Drop. As a last resort, it makes the last columns narrower.
+// Rows returns the rows, with columns as wide as their contents. If the rows are wider than the
+// parameter width, it first makes the column with Flex narrower, down to its Min. If that is not
+// enough, it removes columns, beginning with the lowest Drop. As a last resort, it makes the last
+// columns narrower.
 func (t *Table) Rows(width int) []Line {
 	fit(t.Columns, t.rows, width)
 	lines := make([]Line, len(t.rows))
@@ -116,8 +118,9 @@ func totalWidth(cols []Column) int {
 }
 
 // nextToDrop returns the index of the column to remove next, or -1 if no column may be removed.
-// flex is the index of the column with Flex, or -1. wanted is the width that the column with Flex
-// needs. The Width of this column is still 0, because [fit] sets it last.
+// flex is the index of the column with the field Flex, or -1. The Width of this column is not set
+// yet, so nextToDrop uses the parameter wanted instead: the width that this column needs, or 0 if
+// it has no text or is already removed.
 func nextToDrop(cols []Column, flex, wanted int) int {
 	found := -1
 	for i, c := range cols {

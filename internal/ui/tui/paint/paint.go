@@ -49,8 +49,8 @@ func (l Line) Render(width int, color bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// Ends returns a row with left at its start and right at its end. If the two do not fit into width
-// together, it returns only left.
+// Ends returns a row with the text left at its start and the text right at its end. If the two do
+// not fit into width together, it returns only left.
 func Ends(left, right Line, width int) Line {
 	gap := width - left.Width() - right.Width()
 	if gap < 2 {
@@ -87,8 +87,8 @@ func Wrap(text string, width, maxRows int) []string {
 }
 
 // HangingIndent breaks a line into rows of at most width columns. The first row keeps the indent of
-// the line; the argument columns says how much further the other rows are indented. If fewer than
-// 20 columns would remain for their text, HangingIndent does not break the line.
+// the line; the parameter columns says how much further the other rows are indented. If the other
+// rows would have room for fewer than 20 columns of text, HangingIndent does not break the line.
 func HangingIndent(line string, width, columns int) []string {
 	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")

@@ -9,14 +9,14 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Input is the line that the user is typing.
+// Input is the line that the user is typing, for example an answer to a question.
 type Input string
 
 // maxInput is the maximum length of an [Input], in bytes.
 const maxInput = 2000
 
-// Insert appends text that was typed or pasted. If the line would become too long, it ignores the
-// text.
+// Insert appends text that the user has typed or pasted. If the line would become longer than
+// maxInput, Insert ignores the new text.
 func (i Input) Insert(text string) Input {
 	if text != " " {
 		text = display.OneLine(text)

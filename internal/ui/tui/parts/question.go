@@ -15,9 +15,9 @@ import (
 // Chosen is the style of the row that is chosen in a list: reverse video.
 const Chosen display.Style = "7"
 
-// QuestionHeading returns the heading of a question: which task or agent asks, the given facts,
-// such as how long ago it asked, and which answer is used if the user does not answer. run is the
-// name of the question's run, or empty.
+// QuestionHeading returns the heading of a question. It says which task or agent asks, followed by
+// the texts in facts, such as how long ago it asked. If the question has a time limit, the heading
+// also says which answer is used after that time. run is the name of the question's run, or empty.
 func QuestionHeading(q fleet.Question, run string, now time.Time, facts ...string) paint.Line {
 	who := display.Line(q.Name, 50)
 	if run != "" {
@@ -37,8 +37,8 @@ func QuestionText(q fleet.Question, width, maxRows int) (rows []paint.Line) {
 	return rows
 }
 
-// Options returns a row for each numbered answer to a question. If typed is the number of an
-// answer, the row of that answer is marked.
+// Options returns a row for each numbered answer to a question. If the parameter typed is the
+// number of an answer, the row of that answer is marked.
 func Options(q fleet.Question, typed string) (rows []paint.Line) {
 	for i, choice := range q.Choices() {
 		mark, style := "  ", display.Style("")
@@ -62,9 +62,10 @@ func AnswerRow(q fleet.Question, typed Input, width int) paint.Line {
 	return append(row, paint.Span{Text: "text and Enter; d denies", Style: display.Faint})
 }
 
-// ParseAnswer interprets the typed answer: a number chooses one of the [Options], a single d denies
-// the request, and anything else is the text of the answer. It returns an error if the question has
-// options, but none with the typed number.
+// ParseAnswer interprets the text that the user has typed. A number chooses the answer with this
+// number among those that [Options] shows. A single d denies the request. Anything else is the text
+// of the answer. ParseAnswer returns an error if the question has options, but none with the typed
+// number.
 func ParseAnswer(q fleet.Question, typed Input) (fleet.Reply, error) {
 	if typed.Trimmed() == "d" {
 		return fleet.Reply{Deny: true}, nil

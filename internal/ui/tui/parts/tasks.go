@@ -13,13 +13,13 @@ import (
 // TaskTable is a table of tasks. Its columns are as wide as their contents.
 type TaskTable struct {
 	Now time.Time
-	// Detailed adds two columns. One shows the status in words, the other the source and the age of
-	// the information about what the agent does.
+	// Detailed adds two columns. One shows the status of the task in words. The other shows how
+	// gaffer knows what the agent does, and how old this information is (see [Source]).
 	Detailed bool
 }
 
-// Indexes of the columns, from left to right. The column that says what the task does gets the
-// width that the other columns leave.
+// Indexes of the columns, from left to right. The column colDoing, which says what the task does,
+// gets the width that the other columns leave.
 const (
 	colStatus = iota
 	colID
@@ -106,9 +106,9 @@ func Doing(t fleet.Task, now time.Time) paint.Span {
 	return doing
 }
 
-// Source returns the source and the age of the information about what the agent of a task does,
-// such as "output 4s". It returns "" if the task is not running or nothing is known about the
-// agent.
+// Source says how gaffer knows what the agent of a task does, and how old this information is. For
+// example, "output 4s" means that it was read from the agent's output 4 s ago. Source returns "" if
+// the task is not running or nothing is known about the agent.
 func Source(t fleet.Task, now time.Time) string {
 	a := t.Attempt
 	if a == nil || t.Status != fleet.Running || a.Said.IsZero() {
@@ -121,7 +121,8 @@ func Source(t fleet.Task, now time.Time) string {
 	return display.Line(a.Source, 12) + " " + age
 }
 
-// StageHeading returns the row above the tasks of the stage with this number.
+// StageHeading returns the heading above the tasks of a stage. A run is divided into stages by the
+// dependencies between its tasks (see package stages).
 func StageHeading(stage int) paint.Line {
 	return paint.Styled(display.Faint, fmt.Sprintf("stage %d", stage))
 }

@@ -1,5 +1,6 @@
-// Package program shows a pure model on the whole terminal. It passes keys, the size and the time
-// to the model, draws the rows of the model, and performs the actions that the model returns.
+// Package program shows a [Model], which is the state of a screen, on the whole terminal. It passes
+// keys, the size of the terminal and the time to the model, draws the rows that the model returns,
+// and performs the actions that the model asks for. The model itself has no side effects.
 package program
 
 import (
@@ -18,7 +19,8 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// Model is the state of a screen. It is a value: Update returns a new Model.
+// Model is the state of a screen. It is a value: Update does not change it, but returns a new
+// Model.
 type Model[M any] interface {
 	// Update applies an event: a [Size], a [Key], a [time.Time], data from [Program.Send], or the
 	// result of a [Task]. It returns the new model and the actions to perform.
@@ -63,10 +65,11 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Task is the slow part of an action, which does not block the screen. The zero Task means that the
-// action has no slow part and is done.
+// Task is the slow part of an action. It runs in the background, so that it does not block the
+// screen. The zero Task means that the action has no slow part and is already done. It has nothing
+// to do with the tasks of a run.
 type Task struct {
-	Name string // name of the task in errors
+	Name string // name of this Task in error messages
 	// Do does the slow work. It returns an event with the result, which is passed to the model.
 	Do func() (event any, err error)
 }
@@ -104,8 +107,9 @@ func (p *Program) Show() error {
 	return err
 }
 
-// Finish waits for tasks that are unfinished when the screen has closed, and starts those that have
-// not started. It returns the errors of tasks that failed, or that did not end before ctx ended.
+// Finish completes the actions that are unfinished when the screen has closed. It waits for each
+// [Task] that is still running, and runs each one that has not started. It returns the errors of
+// those that failed, or that did not end before ctx ended.
 func (p *Program) Finish(ctx context.Context) error {
 	var errs []error
 	for _, one := range p.pending.list() {
@@ -126,15 +130,15 @@ func (p *Program) Finish(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// started is a task that was passed to Bubble Tea, which calls its function do. When the user leaves,
-// Bubble Tea may not have made this call yet, and does not wait for a call that is running. So
-// [Program.Finish] calls the function, too.
+// started is a [Task] that was passed to Bubble Tea, the library that draws the screen. Bubble Tea
+// calls the function do in the background. When the user leaves, Bubble Tea may not have made this
+// call yet, and it does not wait for a call that is running. So [Program.Finish] calls do, too.
 type started struct {
 	name string
 	do   func() (any, error) // does the work once; later calls return the same result
 }
 
-// pending holds the tasks whose results the model has not received.
+// pending holds each [Task] whose result the model has not received yet.
 type pending struct {
 	mu    sync.Mutex
 	tasks map[*started]bool
@@ -161,7 +165,7 @@ func (p *pending) list() (list []*started) {
 	return list
 }
 
-// ended is the Bubble Tea message that a task has ended.
+// ended is the Bubble Tea message that a [Task] has ended.
 type ended struct {
 	task  *started
 	event any

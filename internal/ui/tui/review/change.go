@@ -13,20 +13,21 @@ import (
 	"gaffer/internal/ui/tui/parts"
 )
 
-// change is the screen of one change. It has an overview and a page for each file.
+// change is the screen for the change of one task, that is, for everything that the task has
+// changed in the repository. It has an overview and a page for each changed file.
 type change struct {
 	run, task string
 	since     bool // show only what has changed since the user's last review
 	page      Page
 	read      bool
 	readError string // why the last read of the change failed; empty if it succeeded
-	// diffs holds the diffs that were requested or read, by path. The map is never modified: it is
-	// replaced by a modified copy, because a change is a value.
+	// diffs holds the diffs that were requested or read, by path. The map is never modified, but
+	// replaced by a modified copy, because copies of the struct share it.
 	diffs    map[string]diff
 	file     int  // number of the shown file, from 1; 0 means the overview
 	cursor   key  // the chosen row; the zero key means the first row
 	at       int  // index of the chosen row, in case the row disappears
-	mark     bool // several lines are chosen; from and cursor are the two ends
+	mark     bool // several lines are chosen: all lines between the rows in the fields from and cursor
 	from     key
 	top      int
 	sideways int // number of columns that the user has scrolled to the right
@@ -42,9 +43,9 @@ type diff struct {
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
-// withPage returns the screen with the change in p. It keeps the shown file, the chosen row, and
-// the diffs of files that have not changed. If the change no longer contains the shown file, it
-// shows the overview.
+// withPage returns the screen after the data p was read: it now shows the change in p. It keeps the
+// shown file, the chosen row, and the diffs of files that have not changed. If the change no longer
+// contains the shown file, the screen shows the overview.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
 		return c // p is about a change that is no longer shown
@@ -128,8 +129,8 @@ func (c change) newComment(f frame) (fleet.Comment, bool) {
 		comment, _ := c.comment(k.comment)
 		return fleet.Comment{Path: comment.Path, Side: comment.Side, First: comment.First, Last: comment.Last, Tree: comment.Tree, Lines: comment.Lines}, true
 	}
-	// Comment on the lines that exist in the new file. If all chosen lines are deleted by the
-	// change, comment on the old file, because they exist only there.
+	// If some of the chosen lines exist in the new file, comment on those. Otherwise the change
+	// deletes all chosen lines, so comment on the lines of the old file.
 	at := fleet.Comment{Path: k.path, Side: fleet.OldSide, Tree: c.page.Since}
 	if at.Tree == "" {
 		at.Tree = c.page.Change.Base
@@ -196,7 +197,8 @@ func (c change) chosenFile(f frame) (fleet.ChangeFile, bool) {
 	return fleet.ChangeFile{}, false
 }
 
-// head returns the rows between the title and the page.
+// head returns the rows between the title of the screen and the page below. They show errors and
+// facts about the change.
 func (c change) head() (rows []paint.Line) {
 	if c.readError != "" {
 		text := "✗ cannot be read: " + phrase.Line(c.readError)
@@ -226,7 +228,7 @@ func (c change) head() (rows []paint.Line) {
 	return rows
 }
 
-// view returns the visible rows of the page.
+// view returns the visible rows of the shown page, which is the overview or the page of a file.
 func (c change) view(f frame) (lines []paint.Line) {
 	if !c.read {
 		if c.readError != "" {

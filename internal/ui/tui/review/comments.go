@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// placed is a comment and its position in the shown change.
+// placed is a user's comment on a change, with its position in the change that is shown now.
 type placed struct {
 	fleet.Comment
 	anchor    fleet.Anchor
@@ -42,7 +42,7 @@ func (c change) blocks(path string, width int) (rows []row) {
 	return rows
 }
 
-// otherPaths returns the paths of commented files that the change does not contain.
+// otherPaths returns the paths of files that have comments but do not belong to the shown change.
 func (c change) otherPaths() (paths []string) {
 	for _, one := range c.page.Review.Comments {
 		path := one.Path
@@ -57,8 +57,9 @@ func (c change) otherPaths() (paths []string) {
 	return paths
 }
 
-// rows returns the rows of a comment and its answer. A resolved comment has one row. All rows have
-// the same key, and only the first can be chosen.
+// rows returns the rows that show a comment and the agent's answer to it. A resolved comment has
+// one row. All rows of the comment have the same key, and the user can choose only the first of
+// them.
 func (p placed) rows(width int) []row {
 	facts := []string{display.Line(p.ID, 12)}
 	if p.By != "" {

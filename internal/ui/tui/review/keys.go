@@ -172,8 +172,8 @@ func (m Model) act(kind Kind) Act {
 	return Act{Kind: kind, Run: m.change.run, Task: m.change.task, Tree: m.change.page.Change.Tree}
 }
 
-// confirmFirst asks the user to confirm an action on the shown change. yes says which key confirms
-// it.
+// confirmFirst asks the user to confirm an action on the shown change. The parameter yes is the
+// text that says which key confirms it, such as "y merges".
 func (m Model) confirmFirst(question, yes string, kind Kind) (Model, []any) {
 	m.confirm = confirmation{question, yes, m.act(kind)}
 	return m, nil
@@ -190,8 +190,8 @@ func (m Model) writeComment() (Model, []any) {
 	return m, nil
 }
 
-// changeComment changes the chosen comment: the key e edits it, d deletes it, and r resolves it or
-// opens it again.
+// changeComment changes the chosen comment: the key e edits it, d deletes it, and r resolves it. If
+// the comment is already resolved, r marks it as not resolved instead.
 func (m Model) changeComment(key string) (Model, []any) {
 	comment, ok := m.change.commentAt(m.body())
 	act := m.act(Edit)
@@ -240,8 +240,8 @@ func (m Model) approve() (Model, []any) {
 
 func (m Model) sendBack() (Model, []any) {
 	review := m.change.page.Review
-	// Without new comments, SendBack is useful only if the change was sent back before: it then
-	// makes sure that a gaffer process still works on the run.
+	// SendBack sends the new comments to the agent. Without new comments, it is useful only if the
+	// change was sent back before: it then makes sure that a gaffer process still works on the run.
 	if len(drafts(review)) == 0 && review.State != fleet.ReviewSentBack {
 		return m.showNote("there is no comment to send: c writes one", false), nil
 	}

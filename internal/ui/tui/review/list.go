@@ -34,7 +34,7 @@ func (l list) settle(f frame) list {
 	return l
 }
 
-// above returns the rows above the entries.
+// above returns the rows above the list of changes. They show errors and an overview.
 func (l list) above(width int) (rows []paint.Line) {
 	if l.readError != "" {
 		rows = append(rows, paint.Styled(display.Red, "✗ cannot be read: "+phrase.Line(l.readError)))

@@ -13,12 +13,13 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// Model is the state of the screen. It is a value: [Model.Update] returns a new Model.
+// Model is the state of the screen of 'gaffer review'. It is a value: [Model.Update] returns a new
+// Model.
 type Model struct {
 	Color bool
 
 	width, height int
-	where         string // address of the server; empty for this machine
+	where         string // address of the gaffer server whose changes are shown; empty for this machine
 	now           time.Time
 	list          list
 	change        change // the shown change; if change.task is empty, the list is shown
@@ -26,7 +27,7 @@ type Model struct {
 	confirm       confirmation
 	help          bool
 	note          string // message in the last row
-	failed        bool   // the note is about a failure
+	failed        bool   // the message in note is about a failure
 	noted         time.Time
 }
 
@@ -35,7 +36,7 @@ type Model struct {
 type editor struct {
 	open   bool
 	saving bool
-	act    Act // action that saves the comment; Enter adds the text to it
+	act    Act // action that saves the comment; Enter adds the typed text to this action and performs it
 	input  parts.Input
 }
 
@@ -128,7 +129,8 @@ func (m Model) showNote(text string, failed bool) Model {
 	return m
 }
 
-// frame is the size of the space between the head and the foot, in columns and rows.
+// frame is the size of the middle part of the screen, in columns and rows. The head (the rows at
+// the top) and the foot (the rows at the bottom) do not belong to it.
 type frame struct{ width, height int }
 
 func (m Model) body() frame {
@@ -190,7 +192,7 @@ func (m Model) head() []paint.Line {
 }
 
 // foot returns the rows at the bottom. They show one of these: the action to confirm, the comment
-// that the user is typing, a note, or the most useful keys.
+// that the user is typing, a message to the user, or the most useful keys.
 func (m Model) foot() []paint.Line {
 	switch {
 	case m.confirm.text != "":

@@ -1,9 +1,10 @@
-// Package review is the screen of 'gaffer review'. It shows the changes of a run, and one change
-// with its files, its diff and the comments of the user and the agent.
+// Package review is the screen of 'gaffer review'. It shows the list of a run's changes, one for
+// each task with a worktree, or one change with its files, its diff, the user's comments and the
+// agent's answers.
 //
-// [Model] is pure. It receives data, keys and the time, and returns the actions that the user
-// wants: [Show] and [Read] request data, [Act] is an action on a change or its review. Package
-// program shows the model on a terminal.
+// [Model] has no side effects. It receives data, keys and the time, and returns the actions that
+// the user wants: [Show] and [Read] request data, and [Act] is an action on a change or its review.
+// Package program shows the model on a terminal.
 package review
 
 import (
@@ -12,7 +13,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Data that a model receives as events.
+// Data that a [Model] receives as events.
 type (
 	// Changes is the list of a run's changes.
 	Changes struct {
@@ -20,14 +21,15 @@ type (
 		Entries []Entry   // in the order of the plan
 	}
 
-	// Entry is a change in the list.
+	// Entry is a change in the list: the task that made it, and the user's review of it.
 	Entry struct {
 		Task   fleet.Task
 		Review fleet.Review
 	}
 
-	// Page is a change with its review and the messages to the agent. Since is the id of the git
-	// tree that the change is compared with. If Since is empty, the page contains the whole change.
+	// Page is a change with its review and the user's messages to the task's agent. If Since is
+	// empty, the page contains the whole change. Otherwise Since is the id of the git tree that the
+	// user saw at the last review, and the page contains only what has changed since then.
 	Page struct {
 		Since    string
 		Task     fleet.Task
@@ -43,8 +45,9 @@ type (
 		Diff fleet.FileChange
 	}
 
-	// ReadFailure says why data could not be read. The data is the list of changes if Task is
-	// empty, the change of the task if only Path is empty, and otherwise the diff of a file.
+	// ReadFailure says why data could not be read. If Task is empty, the data is the list of
+	// changes. If only Path is empty, it is the change of the task. Otherwise it is the diff of a
+	// file.
 	ReadFailure struct {
 		Run, Task, Path string
 		Why             string
@@ -57,11 +60,11 @@ type (
 	}
 )
 
-// Actions that a model returns, in addition to [program.Quit].
+// Actions that a [Model] returns, in addition to [program.Quit].
 type (
-	// Show requests the change of a task, or the list of changes if Task is empty. The data is sent
-	// again when the status or the review of a task has changed. If Since is true, the change
-	// contains only what is new since the user's last review.
+	// Show requests the change of a task or, if Task is empty, the list of changes. When the status
+	// or the review of a task changes, the model receives the data again. If Since is true, the
+	// change contains only what is new since the user's last review.
 	Show struct {
 		Run, Task string
 		Since     bool
@@ -71,7 +74,7 @@ type (
 	// diff starts at the commit on which the change is based.
 	Read struct{ Run, Task, From, Tree, Path string }
 
-	// Act is an action on a change or its review, such as a merge. Kind says which.
+	// Act is an action on a change or its review, such as a merge. Kind says which action it is.
 	Act struct {
 		Run, Task    string
 		Kind         Kind

@@ -24,8 +24,9 @@ type row struct {
 	hunk       bool       // the row is the heading of a hunk
 	text       paint.Line // text of the row, if it is not a line of code
 	line       fleet.DiffLine
-	// pair is the text of the line that replaces this line, or that this line replaces. The words
-	// that differ are highlighted. nil means that there is no such line.
+	// pair is the text of the counterpart of a changed line: of the added line that replaces this
+	// deleted line, or of the deleted line that this added line replaces. The words that differ
+	// between the two lines are highlighted. nil means that there is no counterpart.
 	pair *string
 }
 
@@ -43,7 +44,7 @@ type rowKind int
 
 const (
 	plainRow rowKind = iota
-	wholeRow         // the row for the whole change
+	wholeRow         // the row that stands for the whole change; comments on it are below
 	fileRow
 	codeRow
 	commentRow
@@ -51,7 +52,7 @@ const (
 
 // rows returns all rows of the page: of the overview, or of the shown file.
 func (c change) rows(width int) []row {
-	width -= 2 // leave room for the mark of the chosen row
+	width -= 2 // leave room for the sign before the chosen row
 	if c.file == 0 {
 		return c.overview(width)
 	}
@@ -80,8 +81,9 @@ func section(title, text string, width, maxRows int) []row {
 }
 
 // overview returns the rows of the overview. It begins with the comments on the whole change and
-// the files, because the user opens the files from here. Then come the agent's summary, the checks,
-// the requests that were denied, the messages to the agent and the prompt.
+// the list of files, from which the user opens a file. Then come the agent's summary, the results
+// of the checks (commands that verify the change), the agent's requests that were denied, the
+// messages to the agent and the prompt.
 func (c change) overview(width int) []row {
 	files := c.page.Change.Files
 	title := "All files"
@@ -301,9 +303,9 @@ const (
 	addedWord   display.Style = "32;7"
 )
 
-// paint returns the row of a line of code. numbers is the width of a column of line numbers, and
-// sideways the number of columns that are cut off at the left. If narrow is set, the row has one
-// column of line numbers instead of two.
+// paint returns the row of a line of code. The parameter numbers is the width of a column of line
+// numbers, and sideways is the number of columns of the text that are cut off at the left. If
+// narrow is true, the row has one column of line numbers instead of two.
 func (r row) paint(numbers, sideways int, narrow bool) paint.Line {
 	number := func(n int) string {
 		if n == 0 {

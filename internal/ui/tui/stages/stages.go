@@ -1,4 +1,6 @@
-// Package stages determines the stages of a run's tasks and orders the tasks by stage.
+// Package stages determines the stage of each task of a run, and orders the tasks by stage. Stage 1
+// contains the tasks that depend on no other task. The tasks of each later stage depend on tasks of
+// the stages before. A plan can also set the stages of its tasks itself.
 package stages
 
 import (
@@ -21,8 +23,8 @@ func Of(tasks []fleet.Task) []int {
 		if stages[i] > 0 {
 			return stages[i]
 		}
-		// Set a value before the recursion, so that the recursion ends even if the plan has a
-		// cycle.
+		// Set a value before the recursion, so that the recursion ends even if the dependencies in
+		// the plan have a cycle.
 		stages[i] = max(tasks[i].Wave, 1)
 		if tasks[i].Wave > 0 {
 			return stages[i]
@@ -42,8 +44,8 @@ func Of(tasks []fleet.Task) []int {
 	return stages
 }
 
-// Order returns the indexes of tasks, sorted by stage. stages holds the stage of each task. Tasks
-// of the same stage keep their order.
+// Order returns the indexes of tasks, sorted by stage. The parameter stages holds the stage of each
+// task. Tasks of the same stage keep their order.
 func Order(stages []int) []int {
 	order := make([]int, len(stages))
 	for i := range order {

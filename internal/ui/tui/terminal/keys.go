@@ -25,8 +25,8 @@ type Key struct {
 }
 
 // DecodeKeys returns the keys in the input of a terminal. If data ends in the middle of a UTF-8
-// character, incomplete holds the bytes of that character; the caller must pass them again, before
-// the next input. Otherwise incomplete is empty.
+// character, incomplete holds the bytes of that character; the caller must put them in front of the
+// next input. Otherwise incomplete is empty.
 func DecodeKeys(data []byte) (keys []Key, incomplete []byte) {
 	for len(data) > 0 {
 		switch b := data[0]; {

@@ -19,7 +19,7 @@ func NewScreen(out io.Writer) *Screen { return &Screen{out: out} }
 // Screen returns a new [Screen] that draws on the terminal.
 func (t *Terminal) Screen() *Screen { return NewScreen(t.out) }
 
-// Escape sequences that erase the screen or the line with the cursor.
+// Escape sequences that erase the whole screen, or the line that contains the cursor.
 const (
 	EraseScreen = "\x1b[2J"
 	EraseLine   = "\x1b[2K" // must be written before the text of a row, because it erases the whole line

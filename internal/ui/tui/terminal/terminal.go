@@ -110,8 +110,8 @@ func (t *Terminal) Restore() {
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
-// Keys calls visit for every key that the user presses, until done is closed or the terminal is
-// gone.
+// Keys calls visit for every key that the user presses, until the channel done is closed or the
+// terminal is gone.
 func (t *Terminal) Keys(done <-chan struct{}, visit func(Key)) {
 	var buf [256]byte
 	kept := 0
@@ -121,8 +121,9 @@ func (t *Terminal) Keys(done <-chan struct{}, visit func(Key)) {
 			return
 		default:
 		}
-		// Wait for input before reading: once the terminal is restored, a read would block until
-		// the user has typed a whole line. If polling fails, the read returns the error.
+		// Wait for input before reading: after [Terminal.Restore], a read would block until the
+		// user has typed a whole line. If Poll fails, do not wait: the read below returns the
+		// error.
 		fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
 		if n, err := unix.Poll(fds, 200); n <= 0 && (err == nil || errors.Is(err, unix.EINTR)) {
 			continue
@@ -131,7 +132,8 @@ func (t *Terminal) Keys(done <-chan struct{}, visit func(Key)) {
 		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
 		switch {
 		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
-			// After a hangup, every read returns at once. Pause, to avoid a busy loop.
+			// After a hangup of the terminal, every read returns at once, without input. Pause, to
+			// avoid a busy loop.
 			if time.Since(asked) < 100*time.Millisecond {
 				select {
 				case <-done:

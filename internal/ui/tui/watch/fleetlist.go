@@ -144,8 +144,8 @@ func runRows(s snapshot, f filter, width int) (items []item, rows []paint.Line) 
 		items = append(items, item{runItem, r.ID})
 		t.Add(
 			badge, cell(nameOf(r), ""), cell(project, display.Faint),
-			// A table cell has only one style. The parts of the bar are still distinguishable,
-			// because they consist of different characters.
+			// A table cell has only one style. The parts of the progress bar are still
+			// distinguishable, because they consist of different characters.
 			cell(paint.Bar(r.Counts, 10).Render(10, false), badge.Style),
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(runState(s, r), ""),
 			cell(phrase.Money(r.Spent.USD), display.Faint), cell(phrase.RunDuration(r, s.now), display.Faint), cell(display.Printable(r.ID), display.Faint),
@@ -197,7 +197,7 @@ func workerRows(s snapshot, f filter, width int) (items []item, rows []paint.Lin
 		{Max: 9},
 		{Max: 24},
 		{Max: 12, Drop: 9},
-		{Max: 20, Min: 11, Right: true, Drop: 3}, // source and age of the agent status in the previous column
+		{Max: 20, Min: 11, Right: true, Drop: 3}, // how and when the status in the previous column was learned: "output 4s ago"
 		{Max: 40, Min: 16, Flex: true, Drop: 8},
 		{Max: 11, Right: true, Drop: 6},
 		{Max: 15, Min: 12, Right: true, Drop: 7},
@@ -259,7 +259,7 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held == 0 && w.Source == "": // the worker is an older gaffer, which does not report Held
+	case w.Held == 0 && w.Source == "": // an older gaffer, which does not report the number of running attempts
 		return phrase.Count(w.Slots, "slot")
 	}
 	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// command returns the effect of a key. The parameter it is the chosen item of a list or, on the
-// screen of a task, that task.
+// command returns the effect of a key. The parameter it says what the user has chosen: the
+// question, run, task or worker in the chosen row of a list or, on the screen of a task, that task.
 func command(key string, s snapshot, it item) keyResult {
 	switch key {
 	case "q":
@@ -25,7 +25,7 @@ func command(key string, s snapshot, it item) keyResult {
 		return openLog(s, it)
 	case "c":
 		return cancel(s, it)
-	case "C": // cancel the shown run or, if the whole fleet is shown, the chosen item
+	case "C": // cancel the shown run or, if the whole fleet is shown, what is chosen in the list
 		if s.focus.Run == "" {
 			return cancel(s, it)
 		}
@@ -36,8 +36,8 @@ func command(key string, s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// open returns the keyResult that opens the screen of an item. A worker has no screen, so open
-// opens the screen of its task.
+// open returns the keyResult that opens the screen of the chosen item: a question, run, task or
+// worker. A worker has no screen of its own, so open opens the screen of the worker's task.
 func open(s snapshot, it item) keyResult {
 	switch it.kind {
 	case questionItem:
@@ -55,8 +55,9 @@ func open(s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// openQuestion opens the question of an item. If the item has no question, it opens a question of
-// the item's run. If the run has none either, it opens the oldest question.
+// openQuestion opens the question of the chosen item, which is a question, run, task or worker. If
+// the item has no open question, openQuestion opens another question of the same run. If the run
+// has none either, it opens the oldest question.
 func openQuestion(s snapshot, it item) keyResult {
 	run, task := s.focus.Run, s.focus.Task
 	switch it.kind {
@@ -82,7 +83,8 @@ func openQuestion(s snapshot, it item) keyResult {
 	return keyResult{note: "no agent asks anything"}
 }
 
-// openLog shows the log of the item's task on the whole screen.
+// openLog shows a log on the whole screen: the log of the chosen task, of the task of the chosen
+// worker, or of the task that asks the chosen question.
 func openLog(s snapshot, it item) keyResult {
 	run, task := "", ""
 	switch it.kind {
@@ -111,9 +113,9 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel asks the user to confirm that a run or task is to be cancelled. If the item is a question,
-// cancel applies to the task that asks the question. If there is nothing to cancel, it returns a
-// note.
+// cancel asks the user to confirm that the chosen run or task is to be cancelled. If a question is
+// chosen, the task that asks this question is to be cancelled. If there is nothing to cancel,
+// cancel returns a message for the user instead.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:

@@ -31,7 +31,8 @@ const (
 // list holds the rows of a list screen.
 type list struct {
 	items []item // what each row shows
-	// paint returns the rows whose index i is in the range from ≤ i < to.
+	// paint returns the rows with the indexes from the parameter from up to, but not including, the
+	// parameter to.
 	paint func(from, to int) []paint.Line
 }
 
@@ -46,9 +47,10 @@ func (l list) next(start, step int) int {
 	return start
 }
 
-// jump returns the index of the row start+distance. Beyond an end of the list, it takes the first
-// or last row instead. If the row cannot be chosen, jump returns the next row below it that can be
-// chosen or, if there is none, the next one above it.
+// jump returns the index of the row that is distance rows below start or, if distance is negative,
+// above it. If that row is outside the list, jump uses the first or last row instead. If the row
+// cannot be chosen, jump returns the next row below it that can be chosen or, if there is none, the
+// next one above it.
 func (l list) jump(start, distance int) int {
 	if len(l.items) == 0 {
 		return start
@@ -63,8 +65,9 @@ func (l list) jump(start, distance int) int {
 	return l.next(to, -1)
 }
 
-// section returns the index of the first row that can be chosen in the next section or, if step is
-// -1, in the previous section. The last section is followed by the first.
+// section returns the index of the first row that can be chosen in the next section of the list or,
+// if step is -1, in the previous section. A section is a heading with the rows below it. After the
+// last section comes the first.
 func (l list) section(from, step int) int {
 	var firsts []int
 	here := 0

@@ -32,10 +32,12 @@ type screen interface {
 	// focus returns the run and task whose data the screen needs. It returns false if the screen
 	// needs the same data as the previously opened screen.
 	focus() (Focus, bool)
-	// path returns names with the names of this screen appended. names are those of the screens
-	// that were opened before, as the title row shows them.
+	// path returns the names that the title row shows, such as the name of a run and the id of a
+	// task. The parameter names holds the names of the screens that were opened before. path
+	// appends the names of this screen.
 	path(s snapshot, names []string) []string
-	// summary returns the rows below the title row. They give an overview of the data.
+	// summary returns the rows below the title row, which give an overview of what the screen
+	// shows.
 	summary(s snapshot, width int) []paint.Line
 	// hints returns the most useful keys and the scroll position. The position is "" if everything
 	// fits on the screen, or if the screen shows the position elsewhere.
@@ -212,7 +214,8 @@ func (m Model) Rows() []string {
 	return rows[:min(len(rows), m.height)]
 }
 
-// frame returns the space for the screen, between the rows of head and the rows of foot.
+// frame returns the space for the screen, between the rows of [Model.head] and those of
+// [Model.foot].
 func (m Model) frame() frame {
 	return frame{m.width, m.height - len(m.head()) - len(m.foot()), m.Color}
 }
@@ -265,8 +268,9 @@ func (m Model) title() paint.Line {
 	return paint.Ends(left, right, m.width)
 }
 
-// foot returns the rows at the bottom of the terminal. They show the most useful keys or, if there
-// is one, the confirmation, the filter that the user is typing, or the result of an action.
+// foot returns the rows at the bottom of the terminal. They usually show the most useful keys. But
+// if the user must confirm an action, is typing a filter, or has just performed an action, they
+// show the question, the filter or the result of the action instead.
 func (m Model) foot() []paint.Line {
 	switch f := m.top().filtered(); {
 	case m.confirm.action != nil:

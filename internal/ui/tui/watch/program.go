@@ -10,7 +10,8 @@ import (
 
 // Backend performs the user's actions.
 type Backend interface {
-	// Focus sets which run and task are read in addition to the fleet. It does not block.
+	// Focus sets the run and the task whose details are read in addition to the state of the whole
+	// fleet. It does not block.
 	Focus(Focus)
 	Answer(ctx context.Context, question string, a fleet.Reply) error
 	Cancel(ctx context.Context, run, task string) error
@@ -23,8 +24,8 @@ func NewProgram(ctx context.Context, m Model, t program.Terminal, b Backend) *pr
 	return program.New(ctx, m, t, func(action any) program.Task { return perform(ctx, b, action) })
 }
 
-// perform performs a [Focus] at once and returns the zero Task for it. For any other action, it
-// returns a Task that performs the action in the background.
+// perform performs a [Focus] at once and returns the zero [program.Task]. For any other action, it
+// returns a [program.Task] that performs the action in the background.
 func perform(ctx context.Context, b Backend, action any) program.Task {
 	switch action := action.(type) {
 	case Focus:

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/ui/tui/program"
 )
 
-// questionScreen shows a question and the answer that the user is typing.
+// questionScreen shows an agent's question and the answer that the user is typing.
 type questionScreen struct {
 	id    string
 	input parts.Input
@@ -84,8 +84,8 @@ func (v questionScreen) update(k Key, s snapshot, _ frame) (screen, keyResult) {
 	return v, keyResult{}
 }
 
-// deny returns a request to confirm that the user denies what the agent asks for. reason is sent to
-// the agent; it may be empty.
+// deny returns a keyResult that asks the user to confirm that the request of the agent is to be
+// denied. The parameter reason is sent to the agent; it may be empty.
 func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	because := ""
 	if reason != "" {
@@ -95,9 +95,10 @@ func deny(s snapshot, q fleet.Question, reason string) keyResult {
 	return keyResult{confirm: confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Reply: fleet.Reply{Text: reason, Deny: true}}}}
 }
 
-// nextOption returns the number of the option after the typed number or, if step is -1, before it.
-// The last option is followed by the first. If typed is not a number, nextOption returns the first
-// option or, if step is -1, the last. If there are no options, it returns typed.
+// nextOption returns the number of an answer option: of the option after the typed number or, if
+// step is -1, of the option before it. After the last option comes the first. If typed is not a
+// number, nextOption returns the first option or, if step is -1, the last. If there are no options,
+// it returns typed.
 func nextOption(q fleet.Question, typed parts.Input, step int) parts.Input {
 	last := len(q.Choices())
 	if last == 0 {

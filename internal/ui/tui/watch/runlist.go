@@ -13,7 +13,8 @@ import (
 	"gaffer/internal/ui/tui/stages"
 )
 
-// runList is the content of the screen of a run: the list of its tasks, grouped by stage.
+// runList is the content of the screen of a run: the list of its tasks, grouped into stages by
+// their dependencies (see package stages).
 type runList struct{ run string }
 
 func (v runList) focus() (Focus, bool) { return Focus{Run: v.run}, true }

@@ -14,16 +14,16 @@ import (
 // snapshot is the data that was last read. All screens share it. It is a value: methods that change
 // it return a changed copy.
 type snapshot struct {
-	where  string // address of the server; empty for this machine
+	where  string // address of the gaffer server whose fleet is shown; empty for this machine
 	now    time.Time
 	fleet  Fleet
 	read   time.Time // when the fleet was last read
 	outage Outage
 
 	focus   Focus
-	run     fleet.Run // run that focus selects, with its tasks
+	run     fleet.Run // the run that the field focus selects, with its tasks
 	stages  []int     // stage numbers of run.Tasks, in the same order
-	task    Task      // task that focus selects, with its attempts
+	task    Task      // the task that the field focus selects, with its attempts
 	sending string    // id of the question whose answer is being sent
 }
 
@@ -51,8 +51,9 @@ func (s snapshot) with(data any) snapshot {
 	return s
 }
 
-// refocused returns the snapshot with a new focus. It drops the data of the task and, if the new
-// focus is on another run, the data of the run.
+// refocused returns the snapshot with a new focus, which is the run and the task whose details are
+// read. It drops the details of the old task and, if the new focus is on another run, those of the
+// old run.
 func (s snapshot) refocused(to Focus) snapshot {
 	if to.Run != s.focus.Run {
 		s.run, s.stages = fleet.Run{}, nil
@@ -124,8 +125,8 @@ func (s snapshot) workerTask(worker string) (run, task string, ok bool) {
 	return "", "", false
 }
 
-// questions returns the questions of the fleet and of the shown run, each once. The run is read
-// separately, so it may have newer questions.
+// questions returns the open questions of the fleet and of the shown run, each once. The run is
+// read separately from the fleet, so it may have newer questions.
 func (s snapshot) questions() []fleet.Question {
 	list := slices.Clone(s.fleet.Questions)
 	for _, t := range s.run.Tasks {

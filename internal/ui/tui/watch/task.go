@@ -206,7 +206,8 @@ func attemptState(a fleet.Attempt) string {
 	return class + ": " + summary
 }
 
-// checkRows returns the rows with the results of the checks of the task's attempt.
+// checkRows returns the rows with the results of the checks, which are commands that verify the
+// work of the task's latest attempt.
 func checkRows(t fleet.Task) (rows []paint.Line) {
 	if t.Attempt == nil || len(t.Attempt.Checks) == 0 {
 		return nil

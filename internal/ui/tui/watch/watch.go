@@ -24,7 +24,7 @@ type Fleet struct {
 	Lanes     []fleet.Lane     // paused agent accounts, and reached cost limits
 }
 
-// The data and events that a model receives, in addition to [Fleet] and [fleet.Run].
+// The data and events that a [Model] receives, in addition to [Fleet] and [fleet.Run].
 type (
 	// Task is one task with all its attempts.
 	Task struct {
@@ -63,7 +63,7 @@ type (
 	Key = program.Key
 )
 
-// Actions that a model returns.
+// Actions that a [Model] returns.
 type (
 	// Focus selects what is read in addition to the fleet: nothing, a run, or a run and one of its
 	// tasks with the task's log.

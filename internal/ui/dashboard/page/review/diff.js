@@ -132,7 +132,7 @@ const tokens = /[\p{L}\p{N}_]+|\s+|[^]/gu;
  * @param {string} before @param {string} after
  * @returns {{before: [number, number][], after: [number, number][]}|null}
  */
-export function differences(before, after) {
+export function wordDifferences(before, after) {
   const a = before.match(tokens) ?? [];
   const b = after.match(tokens) ?? [];
   if (a.length > widestCompared || b.length > widestCompared || !a.length || !b.length) return null;

@@ -1,18 +1,18 @@
 // One line of a diff, in one column or two.
 import { html, memo } from '../core/view.js';
 import { count } from '../core/words.js';
-import { differences, pieces } from './diff.js';
+import { wordDifferences, pieces } from './diff.js';
 import { names } from './highlight.js';
 import { visible } from './visible.js';
 import { widest } from './layout.js';
 
-/** Cache of the differences of paired lines, by the old line. */
+/** Cache of the word differences of paired lines, by the old line. */
 const compared = new WeakMap();
 
 function marksOf(line) {
   if (!line.pair || line.op === ' ') return undefined;
   const [before, after] = line.op === '-' ? [line, line.pair] : [line.pair, line];
-  if (!compared.has(before)) compared.set(before, differences(before.text, after.text));
+  if (!compared.has(before)) compared.set(before, wordDifferences(before.text, after.text));
   return compared.get(before)?.[line.op === '-' ? 'before' : 'after'];
 }
 
