@@ -9,9 +9,10 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Statistics holds the counts of a report. In its comments, a run is one attempt of a task. Rates
-// are percentages with one decimal: success_rate is the share of the ended runs that succeeded, and
-// retry_rate is the share of the tasks that needed more than one attempt.
+// Statistics holds the counts of a report. In the names and comments of its fields, a run is one
+// attempt of a task. Rates are percentages with one decimal: success_rate is the share of the ended
+// attempts that succeeded, and retry_rate is the share of the tasks that needed more than one
+// attempt.
 type Statistics struct {
 	TotalRuns          int        `json:"total_runs"`
 	Tasks              int        `json:"tasks"`

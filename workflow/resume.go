@@ -160,12 +160,16 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale finds the changes of the spec since the chunk c (a completed part of the build) was built.
-// It returns one [Stale] for each section of c that has changed. If no section of c has changed,
-// and c names no sections or a section with an unknown version, stale compares the version of the
-// whole spec. It then returns one Stale if that version has changed. If the version that c was
-// built against is unknown, stale uses the parameter planned, the spec version of the plan. If
-// planned is empty too, the result is empty.
+// stale finds out what has changed in the spec since the chunk c (a completed part of the build)
+// was built. c was built against the spec version c.SpecVersionAtBuild. If that is empty, stale
+// uses the parameter planned instead, the spec version of the build's plan. If planned is empty
+// too, stale returns nothing. Otherwise it compares in these steps:
+//  1. For each section of c, stale checks whether the section has changed after the version that c
+//     was built against. It returns one [Stale] for each section that has.
+//  2. If step 1 finds no change, it may have missed one: c may have no sections, or spec may lack
+//     the version of a section. In these two cases stale checks whether the current version of the
+//     whole spec is known and is not the version that c was built against. If so, it returns one
+//     Stale.
 func stale(c Chunk, planned string, spec Spec) []Stale {
 	built := c.SpecVersionAtBuild
 	if built == "" {

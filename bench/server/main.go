@@ -44,7 +44,7 @@ type settings struct {
 	clients     int
 	// short and long are the lengths of the two queues with which claims are measured.
 	short, long int
-	connections int // maximum number of connections of the server; 0 means its default
+	connections int // maximum number of open client connections of the measured server; 0 means the server's default
 	readers     int
 	events      int // events sent per second while the event stream is measured
 	workers     int

@@ -327,8 +327,9 @@ func (e *finishes) expireAttempts(reachableSince time.Time) (expired int, err er
 		silent, until := a.Lease.Before(e.now), e.leaseEnd(reachableSince)
 		switch {
 		case silent && e.now.Before(until):
-			// The worker may have been unable to reach this process, so extend the lease. If the
-			// attempt's deadline has passed too, the next call of expireAttempts handles that.
+			// The lease has ended, but perhaps only because the worker could not reach this process
+			// to renew it. So extend the lease. If the attempt has also exceeded its task's
+			// timeout, the next call of expireAttempts handles that.
 			a.Lease = until
 			e.PutAttempt(a)
 		case silent:

@@ -166,9 +166,9 @@ func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 
 // decide tries to answer an agent's question by the permission rules of its task, including the
 // grants, which are rules made by users' answers. If the rules decide the question, decide sets the
-// answer in q, and the caller must store q. If the user must answer, decided is false. The user
-// answers all questions of a task that picks one of several candidates, which are tasks that do the
-// same work.
+// answer in q and returns true, and the caller must store q. If the user must answer, decide
+// returns false. It always returns false for a task that picks one of several candidates, that is,
+// of several tasks that do the same work: only the user can answer which candidate to use.
 func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err error) {
 	if t.Account == plan.PickAgent {
 		return false, nil

@@ -215,7 +215,7 @@ const (
 type ItemReport struct {
 	Comment bool   `json:"Comment,omitzero"` // write a comment on the item (such as an issue) that says how the task has ended
 	Label   string `json:"Label,omitzero"`   // label that the item (such as an issue) gets when the task is complete; empty means none
-	PR      bool   `json:"PR,omitzero"`      // name the task's pull request in the comment
+	PR      bool   `json:"PR,omitzero"`      // the comment that gaffer writes on the item (such as an issue) links to the task's pull request
 }
 
 // IsZero reports whether nothing is reported to the source, such as an issue tracker.

@@ -12,7 +12,8 @@ import (
 // are ignored. A feed that only gaffer writes has about 100 events at most.
 const maxFeed = 1000
 
-// feed describes the event feed in the workflow state, as it was at one read.
+// feed is a snapshot of the event feed, which is the list of events in the workflow state. The
+// snapshots of two successive reads of the workflow state are compared to find new events.
 type feed struct {
 	digests   []digest // one digest per event, oldest first
 	archived  int64    // number of events that were moved to the archive so far

@@ -54,8 +54,8 @@ type Fork struct {
 	// File is the path of the file with the conversation, or empty if unknown. Some programs need
 	// it to find a conversation that began in another folder.
 	File string
-	// Dir is the folder in which the agent works. Without it, some programs would work in the
-	// folder of the copied conversation.
+	// Dir is the folder in which the agent must work. It is passed to programs that would otherwise
+	// work in the folder in which the copied conversation took place.
 	Dir string
 }
 

@@ -162,7 +162,8 @@ func visible(r rune) string {
 	return strings.Trim(strconv.QuoteRune(r), "'")
 }
 
-// summary returns the last part of text, cleaned and at most summaryLength characters long.
+// summary returns the last part of text, at most summaryLength characters long. The function clean
+// has made it safe to display, for example by removing escape sequences.
 func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]

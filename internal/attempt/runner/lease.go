@@ -11,8 +11,8 @@ import (
 // of the attempt that is running: first that is the agent, and later each command that checks the
 // work.
 type lease struct {
-	// sending is held while a new end of the lease is sent to the supervisor. So two ends are never
-	// sent at the same time, and the newest one arrives last.
+	// sending is a mutex that is locked while the new end time of an extended lease is sent to the
+	// supervisor. So two end times are never sent at once, and the newest one arrives last.
 	sending sync.Mutex
 
 	mu      sync.Mutex // guards the fields below; not held while an end of the lease is sent

@@ -101,8 +101,9 @@ type Options struct {
 	// Until is the end of the lease: the time at which the supervisor freezes the agent. A call of
 	// [Attempt.Extend] can postpone it. Zero means never.
 	Until time.Time
-	// Abandon is how long the agent may stay frozen while no worker is connected to its supervisor.
-	// After that it is killed, see [supervisor.Spec].
+	// Abandon is a time limit for a frozen agent, that is, an agent whose processes are stopped
+	// because its lease has ended. If no worker is connected to the agent's supervisor for this
+	// time, the supervisor kills the agent. See [supervisor.Spec].
 	Abandon time.Duration
 	// Terminal returns a terminal in which users can watch the agent. The parameter offset is where
 	// the agent's output begins in the log, in bytes. There is no terminal if Terminal is nil, if

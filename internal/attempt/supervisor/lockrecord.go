@@ -40,7 +40,7 @@ type lockRecord struct {
 	frozen        bool
 	stderr        string
 
-	unprovenSince time.Time // the time in the last complete "doubt" line; zero if there is none
+	unprovenSince time.Time // since when gaffer could not prove that all processes of the attempt have ended; zero if no "doubt" line says this
 }
 
 // unprovenRecord is the JSON of a "doubt" line. The line says since when gaffer has been unable to

@@ -47,8 +47,8 @@ type heldAttempt struct {
 	// delivered has the ids of messages that the agent has received, but that the engine still
 	// lists as not received.
 	delivered []string
-	// sentBack says that one of the user's messages contains the comments of a review. It is safe
-	// for concurrent use.
+	// sentBack says that the user has reviewed the agent's change and sent it back: one of the
+	// user's messages to the agent contains review comments. It is safe for concurrent use.
 	sentBack   atomic.Bool
 	stopReason string
 	stopping   chan struct{} // closed when the attempt must stop; safe for concurrent use

@@ -126,9 +126,9 @@ func (t *Title) geminiStatus(text string) (hookevents.Status, bool) {
 	return "", false
 }
 
-// claudeStatus reports whether Claude is running according to the title. ok is false if the title
-// shows neither that Claude is running nor that it is not. If Claude is not running, it may be idle
-// or waiting.
+// claudeStatus reports whether Claude is working at the moment, according to the title. If ok is
+// true and running is false, Claude is idle or waits for the user. If ok is false, the title does
+// not show whether Claude is working.
 func (t *Title) claudeStatus() (running, ok bool) {
 	if t == nil {
 		return false, false

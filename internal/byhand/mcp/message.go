@@ -173,8 +173,8 @@ func fitting(list []team.Message) ([]team.Message, error) {
 	return fit, nil
 }
 
-// isMember reports whether the caller has one of the roles in a team of agents, which receive
-// messages.
+// isMember reports whether the caller is the developer, the QA expert or the tech lead of a team of
+// agents. These are the roles that receive messages.
 func (c Caller) isMember() bool {
 	for _, r := range members() {
 		if c.Role == Role(r) {

@@ -96,8 +96,9 @@ func taskChanges(previous, current fleet.Task, now time.Time) (lines []string) {
 			try = "attempt " + n + " of " + of
 		}
 		line := phrase.Join(", ", "started", try, cmp.Or(phrase.Using(current, current.Attempt), phrase.Join(" ", phrase.Line(current.Agent), phrase.Line(current.Model))))
-		// If the attempt before this one ended between the two states, the line also says that that
-		// attempt failed.
+		// If the parameter previous has an attempt that was still running, that attempt has ended
+		// since then, because the parameter current has a new one. Then the line also says that the
+		// earlier attempt failed.
 		if previous.Attempt != nil && previous.Status == fleet.Running && previous.Attempt.Class == "" {
 			line += phrase.Join(": ", fmt.Sprintf(", after attempt %d failed", previous.Attempt.Number), phrase.Line(current.Outcome))
 		}

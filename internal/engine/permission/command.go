@@ -93,8 +93,9 @@ const (
 // result is maybe if it depends on a word that the shell computes.
 func (p *commandPattern) matches(words []word) answer {
 	if len(p.words) == 0 || len(words) < len(p.words) || !p.prefix && len(words) > len(p.words) {
-		// A word that the shell computes may become several words, or none. So the command may have
-		// the right number of words when it runs.
+		// The command has too few or too many words for the pattern. But a word that the shell
+		// computes, for example from a variable, may become several words or none when the command
+		// runs. Then the command may match the pattern after all, so the result is at most maybe.
 		if slices.ContainsFunc(words, func(w word) bool { return !w.literal }) && len(p.words) > 0 {
 			return min(maybe, p.begins(words))
 		}

@@ -272,7 +272,7 @@ type ItemKey struct {
 // log. The store does not interpret Data.
 type Item struct {
 	ItemKey
-	Parent string          `json:"parent,omitempty"` // items with the same kind and the same Parent form a list
+	Parent string          `json:"parent,omitempty"` // id of what the row belongs to, such as a task; rows with the same Kind and Parent form a list
 	Seq    int64           `json:"seq"`              // the items of a list are sorted by Seq
 	Data   json.RawMessage `json:"data,omitempty"`   // any JSON; the store may change its white space
 	Made   time.Time       `json:"made"`

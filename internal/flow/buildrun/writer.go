@@ -37,9 +37,9 @@ func NewWriter(p Project, events store.Store, r store.Reader, run store.Run) (*W
 	if err != nil || len(tasks) == 0 {
 		return nil, err
 	}
-	// before is the sequence number of the last event before the run's first event. The run's first
-	// event has the number tasks[0].Seq-1: it directly precedes the first event of the run's first
-	// task.
+	// tasks[0].Seq is the sequence number of the first event of the run's first task. The event
+	// directly before it is the run's own first event. The writer starts with that event, so before
+	// is the number of the event that precedes it.
 	before := tasks[0].Seq - 2
 	return &Writer{project: p, events: events, run: run.ID, state: p.open(), progress: build.NewProgress(*made), seq: before}, nil
 }

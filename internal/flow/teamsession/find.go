@@ -146,11 +146,11 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 
 // setBases prepares the continuation of a session that another program has started. For each
 // unfinished group of tasks that has a branch in the repository, setBases stores this branch in
-// found.Bases, so that the group continues from there. Other new work starts from the branch into,
-// or from the current branch if into is empty.
+// found.Bases, so that the group continues from there. All other groups start from the branch that
+// the parameter into names, or from the current branch if into is empty.
 //
-// The commits of completed groups must be merged into the branch from which new work starts. If
-// those of a group are not, setBases returns a message that says so.
+// That branch must already contain the commits of all completed groups, because later work builds
+// on them. If it lacks the commits of a completed group, setBases returns a message that says so.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {

@@ -24,7 +24,7 @@ type manager struct {
 	refusals int    // how often in a row the project manager's answer COMPLETE was refused
 	missing  string // why the last answer COMPLETE was refused; empty if it was not
 	accepted bool   // the answer COMPLETE was accepted; the merge into the user's branch is not done yet
-	asked    string // last question of the project manager to the user; empty after the next decision
+	asked    string // the project manager's last question to the user; cleared when the project manager makes its next decision
 	unusable string // last answer of the project manager that was not valid
 
 	proposed *plan    // a plan that drops requirements and needs the user's consent; nil if there is none

@@ -29,10 +29,10 @@ const (
 // which the reference refers: an environment variable, a file, or the output of a program.
 type Resolver struct {
 	// Environ is the environment in which variables are looked up. It is also the environment of
-	// the programs that print values. It must not contain gaffer's own credentials, because those
-	// programs could read them.
+	// the programs that the Resolver runs to get secrets from their output. It must not contain
+	// gaffer's own credentials, because those programs could read them.
 	Environ []string
-	Dir     string // working directory of the programs that print values
+	Dir     string // working directory of the programs that the Resolver runs to get secrets from their output
 	// Find returns the path of a program. If it is nil, [exec.LookPath] is used.
 	Find func(program string, environ []string) (string, error)
 	// NoCommands is an error that says why programs must not be run. It is nil if they may be run.

@@ -67,7 +67,7 @@ type Recorder struct {
 	pending          []entry             // ledger records to write, in the order of their events
 	writtenWithStart map[attemptKey]bool // attempts whose end was already written together with their start
 	failing          map[string]error    // current problems by kind, such as sessionProblem
-	refused          []error             // errors about the first few records that can never be written
+	refused          []error             // errors about records (files about attempts) that can never be written; only the first few are kept
 	refusedCount     int
 	lastWriteTook    time.Duration // how long the last write of the session's document took
 	lastWrite        time.Time     // when the session's document was last written
