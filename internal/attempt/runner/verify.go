@@ -123,6 +123,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()
 	for {
+		a.sendStop(p)
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
 			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the next round of the loop tries again
 		}
@@ -139,7 +140,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
 			if o.stopReason != "" {
-				_ = p.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer; then the check is not stopped
+				a.stop(p, o)
 			}
 		}
 	}
