@@ -158,11 +158,14 @@ func lineID(id string) string {
 // otherwise as failed. It changes nothing if the idea was deleted, or if another program has taken
 // the idea or changed its status.
 func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result) error {
-	var err error
+	id, err := s.ideaOf(item)
+	if err != nil {
+		return err
+	}
 	if r.Complete {
-		_, err = s.inbox.Done(ctx, item.ID, "gaffer run "+r.Run)
+		_, err = s.inbox.Done(ctx, id, "gaffer run "+r.Run)
 	} else {
-		_, err = s.inbox.Fail(ctx, item.ID, strings.TrimSpace("gaffer run "+r.Run+": "+outcomes[r.Outcome]))
+		_, err = s.inbox.Fail(ctx, id, strings.TrimSpace("gaffer run "+r.Run+": "+outcomes[r.Outcome]))
 	}
 	_, gone := errors.AsType[*workflow.NotFoundError](err)
 	_, changed := errors.AsType[*workflow.TransitionError](err)
@@ -170,4 +173,14 @@ func (s *inboxSource) Report(ctx context.Context, item plan.SourceItem, r Result
 		return nil // the idea was deleted, or another program has taken or changed it
 	}
 	return err
+}
+
+// ideaOf returns the id of the idea from which the item was made. The item's own id differs from it
+// if the idea's id is not a short line, see lineID.
+func (s *inboxSource) ideaOf(item plan.SourceItem) (string, error) {
+	list, err := s.inbox.List()
+	if i := slices.IndexFunc(list, func(i workflow.Item) bool { return lineID(i.ID) == item.ID }); i >= 0 {
+		return list[i].ID, err
+	}
+	return item.ID, err
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 	"gaffer/statefile"
+	"gaffer/workflow"
 )
 
 func TestATextNamesASource(t *testing.T) {
@@ -204,6 +206,27 @@ func TestIdsOfInboxItemsAreSafeFileNames(t *testing.T) {
 		}
 		if line := lineID(id); strings.Contains(line, "\n") || len(line) > 200 {
 			t.Errorf("%q: %q", id, line)
+		}
+	}
+}
+
+func TestAnIdeaWithAnUnusualIdIsReportedToTheInbox(t *testing.T) {
+	for _, id := range []string{"inbox-1", "a\nb", strings.Repeat("x", 500)} {
+		inbox := workflow.Open(t.TempDir(), workflow.Options{}).Inbox()
+		idea := fmt.Sprintf(`[{"id": %q, "type": "feature", "content": "Search", "status": "pending", "timestamp": "2026-02-01T12:00:00Z"}]`, id)
+		if err := os.WriteFile(inbox.Path(), []byte(idea), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := &inboxSource{inbox, plan.Task{}}
+		items, err := s.List(t.Context())
+		if err != nil || len(items) != 1 {
+			t.Fatalf("%.9q: %v %v", id, items, err)
+		}
+		if err := s.Report(t.Context(), items[0].SourceItem, Result{Run: "r1", Complete: true}); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := inbox.List(); err != nil || list[0].Status != workflow.Processed {
+			t.Errorf("%.9q: %v %v", id, list, err)
 		}
 	}
 }
