@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"gaffer/statefile/host"
@@ -229,18 +228,3 @@ func (a *Attempt) derive() {
 
 // noTemplate is the template name under which a report counts attempts without a template.
 const noTemplate = "custom"
-
-// taskTypes are the types of tasks. The first word of a task's prompt is its type, if it is in this
-// list.
-var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}
-
-func taskType(prompt string) string {
-	word, _, _ := strings.Cut(strings.TrimSpace(prompt), " ")
-	word = strings.ToLower(strings.TrimRight(word, ":,."))
-	for _, t := range taskTypes {
-		if word == t {
-			return t
-		}
-	}
-	return "other"
-}

@@ -98,8 +98,8 @@ func (p *program) run() error {
 	return nil
 }
 
-// figure returns the median of the given times as a figure. The program true does nothing, so its
-// figure is a limit: the least time that any program needs.
+// figure returns the median of the given times as a figure. The figure of the program /bin/true is
+// marked as a limit: that program does nothing, so no program can need less time.
 func (p *program) figure(measure string, list []time.Duration) figure.Figure {
 	f := figure.Figure{Measure: measure, Program: p.name, Kind: figure.Other, Value: millis(median(list))}
 	switch {

@@ -131,7 +131,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	})
 	a.Changes = a.newChanges()
 	a.Notifications = notifications.New(notifications.Options{
-		Settings: opts.notifications(), Store: a.store, Clock: a.clock(), NewID: newID, Notice: opts.Notice, Report: a.morningNote,
+		Settings: opts.notifications(), Store: a.store, Clock: a.clock(), NewID: newID, Notice: opts.Notice, Report: a.dailyReport,
 	})
 	a.Landing = landing.New(landing.Options{
 		Store: a.store, Reviews: a.engine, Project: opts.Project.Root, Scratch: filepath.Join(state, "merges"), Here: a.locks.WorkedOn, Who: opts.author(),

@@ -15,10 +15,10 @@ import (
 // notification with the morning report lists.
 const maxNoteTasks = 5
 
-// morningNote returns the morning report on all projects as the title and text of a notification.
+// dailyReport returns the morning report on all projects as the title and text of a notification.
 // The title is a summary. The text lists the cost, and the tasks that need the user. ok is false if
 // there is nothing to report between the times since and until.
-func (a *App) morningNote(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error) {
+func (a *App) dailyReport(ctx context.Context, since, until time.Time) (title, text string, ok bool, err error) {
 	r, err := a.query.Morning(ctx, fleet.MorningQuery{Since: since}, until)
 	summary := report.MorningSummary(r)
 	if err != nil || summary == "" {

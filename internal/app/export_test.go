@@ -16,7 +16,7 @@ func EngineOf(a *App) *engine.Engine { return a.engine }
 
 // MorningNote returns the notification with the morning report.
 func MorningNote(ctx context.Context, a *App, since, until time.Time) (title, text string, ok bool, err error) {
-	return a.morningNote(ctx, since, until)
+	return a.dailyReport(ctx, since, until)
 }
 
 // AddPending adds a run to the list of runs whose documents must be written.

@@ -253,16 +253,16 @@ func setName(s *engine.Tx, w store.Worker, name string) error {
 }
 
 // checkNameFree returns an error if name is the id of a run or the name of another online worker.
-// The parameter has is the id of the worker that got the name last. It is empty if no worker has
-// had the name.
-func checkNameFree(s *engine.Tx, has, name string) error {
+// The parameter lastHolder is the id of the worker that got the name last. It is empty if no worker
+// has had the name.
+func checkNameFree(s *engine.Tx, lastHolder, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return firstError(err, protocol.Invalid("worker.name: %s is a run", name))
 	}
-	if has == "" {
+	if lastHolder == "" {
 		return nil
 	}
-	other, err := s.Worker(has)
+	other, err := s.Worker(lastHolder)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

@@ -46,8 +46,8 @@ func Combine(plans []plan.Plan) (plan.Plan, error) {
 // maxName is the maximum length of the name of a combined plan, in characters.
 const maxName = 200
 
-// numberPrompts makes the ids of prompts that were given as text unique, by adding a number such as
-// -2.
+// numberPrompts gives each prompt that the user has typed as text, and not in a file, a unique id:
+// if two have the same id, it adds a number such as -2 to the second.
 func numberPrompts(plans []plan.Plan) []plan.Plan {
 	taken := map[string]bool{}
 	for _, p := range plans {

@@ -10,8 +10,8 @@ import (
 	"gaffer/session"
 )
 
-// afterStatusChange returns the agent a, changed to match the new status of its task. The session
-// protocol calls a task an agent.
+// afterStatusChange returns the entry of a task in the session's document, changed to match the new
+// status of the task. The session protocol calls such an entry, the parameter a, an agent.
 //
 // If an attempt failed and will be retried, the agent stays running and keeps its start time. Until
 // the next attempt starts, the agent has no pid, and its error describes the failure. If an ended

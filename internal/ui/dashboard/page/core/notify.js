@@ -22,7 +22,7 @@ export async function toggleNotifications() {
 /**
  * Shows a notification, unless the user looks at the page. Several tabs show one
  * notification for one event.
- * @param {import('./events.js').Happening} what
+ * @param {import('./notifyevents.js').Happening} what
  */
 export async function notify({ id, title, body, href }) {
   if (notifications.value !== 'on' || whyNot() || Notification.permission !== 'granted' || document.hasFocus()) return;

@@ -2,7 +2,7 @@
 // questions, keys, settings. On a phone the navigation is at the bottom.
 import { refused, send } from '../core/api.js';
 import { useCommands } from '../core/commands.js';
-import { watchEvents } from '../core/events.js';
+import { watchEvents } from '../core/notifyevents.js';
 import { agents, loaded, self } from '../core/fleet.js';
 import { describedKeys, useKeys } from '../core/keys.js';
 import { notifications, notify, toggleNotifications, whyNot } from '../core/notify.js';
