@@ -104,8 +104,7 @@ func (c *checker) checkModel(ctx context.Context, kind string, u *agentUse) {
 	c.addMissing(next, "%s: opencode has no model %q", u.describe(), model)
 }
 
-// configuresOpencode reports whether the project has opencode settings, which may add language
-// models.
+// configuresOpencode reports whether the project has opencode settings, which may add models.
 func (c *checker) configuresOpencode() bool {
 	return slices.ContainsFunc([]string{"opencode.json", "opencode.jsonc", ".opencode"}, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(c.Root, name))

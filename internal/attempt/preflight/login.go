@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
+	"gaffer/internal/plan/secret"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
@@ -17,10 +19,10 @@ type login struct {
 	variables []string     // names, or beginnings of names, of environment variables that contain a login
 	folder    string       // name of the environment variable that has the path of the program's settings folder
 	otherwise string       // path of the settings folder if the variable is not set, relative to the home folder
-	files     []loginTrace // files in the settings folder that may contain a login
-	home      []loginTrace // files in the home folder that may contain a login
-	project   []loginTrace // files in the project, or in a folder above it, that may contain a login
-	system    []loginTrace // files that may contain a login, with absolute paths
+	files     []loginTrace // files in the settings folder
+	home      []loginTrace // files in the home folder
+	project   []loginTrace // files in the project or in a folder above it
+	system    []loginTrace // files with absolute paths
 	keychain  bool         // on macOS the login may be in the keychain, which gaffer does not read
 	next      string       // what the user can do to log in
 }
@@ -83,6 +85,13 @@ func (c *checker) checkLogin(kind string, env []string, u *agentUse) {
 			}
 		}
 	}
+	// The value of a reference to a secret is not known here. If it may contain the login, or the place
+	// of the login, assume that the user is logged in.
+	for _, name := range references(c.Agents[u.agent].Env, u.first.Env) {
+		if name == "HOME" || name == l.folder || slices.ContainsFunc(l.variables, func(beginning string) bool { return strings.HasPrefix(name, beginning) }) {
+			return
+		}
+	}
 	folder := filepath.Join(home, l.otherwise)
 	if l.folder != "" && lookupEnv(env, l.folder) != "" {
 		folder = lookupEnv(env, l.folder)
@@ -118,6 +127,18 @@ func hasTrace(folder string, traces []loginTrace) bool {
 		}
 	}
 	return false
+}
+
+// references returns the names of the variables whose values are references to secrets.
+func references(envs ...map[string]secret.Value) (names []string) {
+	for _, env := range envs {
+		for name, value := range env {
+			if value.IsReference() {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // lookupEnv returns the value of the named variable in env, or "" if it is not set.

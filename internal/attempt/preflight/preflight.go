@@ -166,8 +166,8 @@ func (u *agentUse) describe() string {
 // references to secrets. If gaffer.yaml does not name another program for the agent, checkAgent
 // also checks the language model and, if the agent has no accounts, the login.
 //
-// It returns the path of the program. It returns "" if the program was not found, or if an earlier
-// task may create the program.
+// It returns the path of the program. It returns "" if the agent is unknown, if the program was not
+// found, or if an earlier task may create the program.
 func (c *checker) checkAgent(ctx context.Context, u *agentUse) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"

@@ -105,6 +105,20 @@ func TestALoginIsDetectedByAVariableOrAFile(t *testing.T) {
 	}
 }
 
+func TestALoginMayComeFromASecret(t *testing.T) {
+	for name, logsIn := range map[string]bool{"ANTHROPIC_API_KEY": true, "CLAUDE_CONFIG_DIR": true, "OTHER": false} {
+		m := newMachine(t)
+		m.install("claude", "exit 1")
+		m.write(filepath.Join(m.home, "key"), "x", 0o600)
+		env := map[string]secret.Value{name: {From: secret.File, Path: filepath.Join(m.home, "key")}}
+		p := plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Prompt: "x", Env: env}}}
+		got := texts(preflight.Check(t.Context(), p, m.options(nil)))
+		if missing := strings.Contains(got, "not logged in"); missing == logsIn && runtime.GOOS != "darwin" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 func TestAProgramOfTheProjectIsNeverRun(t *testing.T) {
 	m := newMachine(t)
 	ran := filepath.Join(m.home, "ran")

@@ -273,10 +273,10 @@ func (a *Attempt) dropQuestion(id string) {
 	}
 }
 
-// handlePending does what new output of the agent requires: it passes questions to the owner, sends
-// automatic replies and messages of the user to the agent, and reports changes to the owner. It
-// stops an agent that makes no progress, or that does not exit after its work. It also sends an
-// order to stop again that the supervisor has not received.
+// handlePending passes the agent's questions to the owner, sends automatic replies and the user's
+// messages to the agent, and reports changes to the owner. It stops an agent that makes no
+// progress, or that does not exit after its work. It repeats an order to stop that the supervisor
+// has not received.
 //
 // Before it passes a question to the owner, it tells the supervisor that the agent waits. So the
 // agent's time limit is extended by the waiting time, even if this process dies in between.
@@ -325,8 +325,8 @@ func (a *Attempt) reportActivity() {
 }
 
 // updateUnproven updates the field Unproven of the attempt's activity. The field is set while the
-// supervisor is dead and gaffer cannot prove that the agent has ended. Because the user may have to
-// act in this case, the activity's state then becomes waiting.
+// supervisor is dead and gaffer cannot prove that the agent has ended. The activity's state is then
+// waiting, because the user may have to act.
 func (a *Attempt) updateUnproven() {
 	why := UnprovenText(a.process.Unproven())
 	if why == a.now.Unproven {

@@ -8,8 +8,7 @@ import (
 )
 
 // lease is the time until which an attempt may run. After that the supervisor freezes the process
-// of the attempt that is running: first that is the agent, and later each command that checks the
-// work.
+// that is running: the agent or, later, a command that checks the agent's work.
 type lease struct {
 	// sending is a mutex that is locked while the new end time of an extended lease is sent to the
 	// supervisor. So two end times are never sent at once, and the newest one arrives last.

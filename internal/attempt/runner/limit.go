@@ -25,11 +25,11 @@ func (a *Attempt) SetLimit(limit fleet.Amount) {
 // atLimit reports whether the spending that the agent has reported has reached the limit.
 func (a *Attempt) atLimit() bool { return a.now.Spent.Reaches(*a.limit.Load()) }
 
-// overBudget handles a result of an agent that has spent too much. There are two cases: the agent
-// was stopped and has reached its limit, or it reports success but has spent more than its limit.
-// In both cases overBudget sets the result's class to OverBudget, removes the answer, puts the
-// spent amount at the start of the summary, and returns true. In all other cases it returns false
-// and changes nothing.
+// overBudget handles the result of an agent that has spent too much. There are three cases: the
+// agent was interrupted and has reached its limit, the agent has a limit and the result's class is
+// already OverBudget, or the agent reports success but has spent more than its limit. In these
+// cases overBudget sets the class to OverBudget, removes the answer, puts the spent amount at the
+// start of the summary, and returns true. Otherwise it returns false and changes nothing.
 func (a *Attempt) overBudget(r *Result) bool {
 	limit := *a.limit.Load()
 	switch {

@@ -40,8 +40,8 @@ func (w *recentLines) add(line string) {
 	}
 }
 
-// withRecent returns the parameter problem, followed by the recent lines. If problem already contains
-// the newest line, or if there are no lines, withRecent returns problem unchanged.
+// withRecent returns the parameter problem, followed by the recent lines. If problem already
+// contains the newest line, or if there are no lines, withRecent returns problem unchanged.
 func (w *recentLines) withRecent(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):

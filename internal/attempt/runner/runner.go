@@ -91,7 +91,7 @@ type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
 	Home       string           // a folder above the folders of all attempts, see Home in supervisor.Spec
-	Pool       *supervisor.Pool // supervisor processes that are used again; nil means a new one for each program
+	Pool       *supervisor.Pool // supervisor processes to reuse; nil means a new one for each program
 	Owner      Owner
 	// Secrets resolves references to secrets in environment variables.
 	Secrets secret.Resolver

@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
@@ -324,9 +325,9 @@ func lastValues(env []string) (list []string) {
 	return list
 }
 
-// End kills all processes of an attempt, and waits for their end. These are the processes of the
-// agent and those of the checks, which are the commands that verify the agent's work. dir is the
-// attempt's folder. The error is fs.ErrNotExist if the folder is missing.
+// End kills all processes of an attempt, those of the agent and of the commands that check its
+// work, and waits for their end. The parameter dir is the attempt's folder. The error is
+// fs.ErrNotExist if the folder is missing.
 func End(ctx context.Context, dir, attempt string, opts Options) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -353,7 +354,9 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // ignore the error: even if this fails, Wait waits until the processes have ended
+	for p.Stop(string(failure.Cancelled), true) != nil && ctx.Err() == nil {
+		pause.For(ctx, time.Second) // the supervisor does not answer; it may answer later
+	}
 	_, err = p.Wait(ctx)
 	return err
 }

@@ -150,9 +150,9 @@ func (a *Attempt) withdraw(id string) {
 	}
 }
 
-// interrupt makes the agent end its turn, which is its current work. When the turn has ended,
-// closeInput closes the agent's stdin. If the program cannot end a turn, or takes too long,
-// interrupt stops the program, and the parameter why is recorded as the reason for the stop.
+// interrupt makes the agent end its turn. When the turn has ended, closeInput closes the agent's
+// stdin. If the program cannot end a turn, or takes too long, interrupt stops the program. The
+// parameter why is the reason for the stop.
 func (a *Attempt) interrupt(now time.Time, why failure.Class) {
 	s := &a.steering
 	var data []byte

@@ -116,9 +116,9 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	}
 }
 
-// await waits for the end of a check, which is a command that verifies the agent's work. An
-// interrupt, see [Attempt.Steer], or a call of [Attempt.Stop] stops the check. Calls of
-// [Attempt.Answer] and [Attempt.Wait] are ignored, because they concern the agent, which has ended.
+// await waits for the end of a check. An interrupt, see [Attempt.Steer], or a call of
+// [Attempt.Stop] stops the check. Calls of [Attempt.Answer] and [Attempt.Wait] are ignored, because
+// they concern the agent, which has ended.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
 	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()

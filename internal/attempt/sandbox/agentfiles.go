@@ -128,7 +128,7 @@ var sockets = []string{
 }
 
 // ownPrefixes returns prefixes for the names of environment variables that agent programs of this
-// kind read. A sandbox does not remove these variables.
+// kind read. A sandbox keeps these variables even if they look like credentials.
 func ownPrefixes(kind string, env []string) []string {
 	switch kind {
 	case "claude":

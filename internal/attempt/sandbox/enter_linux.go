@@ -22,8 +22,7 @@ import (
 var stopSignals = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
 // controlLine is the first line that the first process inside a sandbox sends on its connection to
-// gaffer's process outside. It distinguishes this connection from those that the agent opens to
-// connect to a host through gaffer's proxy.
+// gaffer's process outside. It distinguishes this connection from those of the agent to the proxy.
 const controlLine = "GAFFER "
 
 // EnterMain is the main function of gaffer's process outside of a sandbox. It starts bwrap or a
@@ -158,9 +157,8 @@ func (e *entered) prepare() error {
 	return nil
 }
 
-// serve handles a connection from inside of the sandbox. The connection is either from the first
-// process inside, which reports the signal that has ended the agent, or from the agent, which wants
-// to connect to a host through the proxy.
+// serve handles a connection from inside of the sandbox. Over it, either the first process inside
+// reports the signal that has ended the agent, or the agent sends a request to the proxy.
 func (e *entered) serve(conn net.Conn) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -204,7 +202,7 @@ func removeAll(folder string) {
 	}
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // if this fails, the call of RemoveAll below cannot delete the folder
+			_ = os.Chmod(path, 0o700) // if this fails, the call of RemoveAll below may fail too
 		}
 		return nil
 	})

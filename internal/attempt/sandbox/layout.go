@@ -24,15 +24,14 @@ type Spec struct {
 }
 
 // SpecOf returns the spec of a task's sandbox. The mode is that of c, which was chosen for this
-// machine. The other settings are those of want, the sandbox in the task's plan. The parameter kind
-// is the name of the built-in agent whose files the program needs. The field Nested is false; the
-// caller sets it.
+// machine. The other settings are those of want, the sandbox in the task's plan. See Spec.Kind for
+// the parameter kind. The field Nested is false; the caller sets it.
 func SpecOf(c Choice, want plan.Sandbox, kind string) Spec {
 	return Spec{Mode: c.Mode, Kind: kind, Network: want.Network, Hosts: want.Hosts, Write: want.Write, Read: want.Read, Image: want.Image}
 }
 
-// Outside reports whether it is gaffer that makes the sandbox: with bubblewrap, or as a container.
-// In the other modes there is no sandbox, or the program makes it itself.
+// Outside reports whether gaffer makes the sandbox, with bubblewrap or as a container. In the other
+// modes there is no sandbox, or the program makes it itself.
 func (s Spec) Outside() bool {
 	return s.Mode == plan.SandboxBubblewrap || s.Mode == plan.SandboxContainer
 }
@@ -137,8 +136,7 @@ func (l *layout) source(path string) (from string, shown bool) {
 	return from, shown
 }
 
-// mask hides the paths, and everything below them, in the sandbox. Without mask, a path would be
-// visible if an earlier mount shows the path itself, a folder above it, or a single file below it.
+// mask hides the paths, and everything below them, if the mounts that were added so far show them.
 // Mounts that are added later are not affected.
 func (l *layout) mask(paths ...string) {
 	for _, p := range paths {
@@ -214,7 +212,7 @@ func (m *Machine) layout(s Spec, c Command) (*layout, error) {
 	l.add(writable, work)
 	git := findRepository(work)
 	l.repository(git)
-	for _, p := range append(credentials(home), m.Hidden...) {
+	for _, p := range slices.Concat(credentials(home), systemCredentials(), m.Hidden) {
 		if p = realPath(p); p != work && within(p, work) {
 			l.mask(p)
 		}
@@ -250,9 +248,8 @@ func expand(paths []string, home string) (list []string) {
 	return list
 }
 
-// installation shows folders inside the sandbox that contain programs and would otherwise be
-// hidden. These are the folders in PATH, and the folder of the agent program with the modules that
-// the program needs.
+// installation shows programs in the sandbox that would otherwise be hidden: those in the folders
+// in PATH, and the agent program with the modules that it needs.
 func (l *layout) installation(self string, c Command) {
 	hidden := func(path string) bool {
 		_, shown := l.source(realPath(path))
@@ -326,7 +323,7 @@ func (l *layout) toolchains(env []string) {
 }
 
 // credentials returns the files and folders in a home folder that contain credentials. The sandbox
-// hides each of them even if a plan lets the program read or write it, or a folder above it.
+// hides them even if a plan names one of them, or a path above or below it, under read or write.
 func credentials(home string) (list []string) {
 	for _, name := range []string{
 		".ssh", ".aws", ".azure", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub", ".docker", ".kube", ".gnupg", ".netrc",

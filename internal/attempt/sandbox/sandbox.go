@@ -39,6 +39,7 @@ func (s Settings) Apply(want plan.Sandbox, unattended bool) plan.Sandbox {
 	switch {
 	case s.Forced:
 		want.Mode = s.Mode
+	case s.Mode == plan.SandboxNone && want.Mode == plan.SandboxAuto: // the plan wants the strongest sandbox
 	case s.Mode != "" && s.Mode != plan.SandboxAuto:
 		if want.Mode == plan.SandboxAuto || strength(want.Mode) < strength(s.Mode) {
 			want.Mode = s.Mode

@@ -23,6 +23,14 @@ func TestAPlanCanChooseAStrongerSandboxThanTheUsersSettingAndNoWeakerOne(t *test
 	}
 }
 
+func TestAPlanCanChooseASandboxAlthoughTheUserWantsNone(t *testing.T) {
+	for _, mode := range []plan.SandboxMode{plan.SandboxAuto, plan.SandboxProgram, plan.SandboxBubblewrap} {
+		if s := (Settings{Mode: plan.SandboxNone}).Apply(plan.Sandbox{Mode: mode}, false); s.Mode != mode {
+			t.Errorf("the plan says %q: found %q", mode, s.Mode)
+		}
+	}
+}
+
 func TestAFlagOverridesThePlan(t *testing.T) {
 	if s := (Settings{Mode: plan.SandboxNone, Forced: true}).Apply(plan.Sandbox{Mode: plan.SandboxContainer}, true); s.Mode != plan.SandboxNone {
 		t.Errorf("found %q, want none", s.Mode)

@@ -69,6 +69,10 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 		for i, run := range runs {
 			ids[i] = run.ID
 		}
+		if (text == "" || text == "-") && len(ids) > 0 {
+			id = ids[0]
+			return nil
+		}
 		id, err = matchID("run", text, ids, func(id string) []string { return []string{id, fleet.ShortRun(id)} })
 		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
 			id, err = latestNamed(runs, text, err)
@@ -89,15 +93,11 @@ func latestNamed(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// matchID returns the id in the list ids that the user means by text. If text is empty or "-", it
-// returns the first id. If text is equal to an id, it returns this id. Otherwise, it returns the
-// only id for which one of the forms begins with text. The function forms returns the forms in
-// which a user may write an id, such as its short form. The parameter what is the word for such an
-// id in error messages, such as "run".
+// matchID returns the id in the list ids that the user means by text. If text is equal to an id, it
+// returns this id. Otherwise, it returns the only id for which one of the forms begins with text.
+// The function forms returns the forms in which a user may write an id, such as its short form. The
+// parameter what is the word for such an id in error messages, such as "run".
 func matchID(what, text string, ids []string, forms func(id string) []string) (string, error) {
-	if (text == "" || text == "-") && len(ids) > 0 {
-		return ids[0], nil
-	}
 	var could []string
 	for _, id := range ids {
 		if id == text {

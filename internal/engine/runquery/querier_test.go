@@ -143,8 +143,11 @@ func TestATaskOfThatNameGoesBeforeOneThatBeginsLikeIt(t *testing.T) {
 	if _, err := l.FindTask(ctx, "p", "doc"); !errors.As(err, new(*runquery.AmbiguousError)) {
 		t.Errorf("doc: %v", err)
 	}
-	if _, err := l.FindTask(ctx, "p", "web"); !errors.As(err, new(*runquery.NotFoundError)) {
-		t.Errorf("web: %v", err)
+	// An unset variable in a script must not choose a task: 'gaffer discard "$TASK"'.
+	for _, name := range []string{"web", "", "-", "aaaa/", "/", "aaaa/-"} {
+		if task, err := l.FindTask(ctx, "p", name); !errors.As(err, new(*runquery.NotFoundError)) {
+			t.Errorf("%q: found %s, %v", name, task.ID, err)
+		}
 	}
 }
 
