@@ -13,6 +13,9 @@ import (
 // RunClient submits, finds, reads and changes runs.
 type RunClient struct{ conn *connection }
 
+// MaxRuns is the largest Limit of a [RunQuery].
+const MaxRuns = 1000
+
 // RunQuery selects runs. Its zero value selects the latest unfinished runs of all projects.
 type RunQuery struct {
 	Project string
@@ -72,8 +75,8 @@ type PastChange struct {
 // PastChanges is one page of the updates about a run, the oldest first.
 type PastChanges struct {
 	Changes []PastChange `json:"changes"`
-	// Next is the argument afterID with which [RunClient.Changes] returns the next page. It is
-	// empty if this is the last page.
+	// Next is the afterID with which [RunClient.Changes] returns the next page. It is empty if this
+	// is the last page.
 	Next string `json:"next,omitempty"`
 }
 
@@ -109,14 +112,15 @@ func (c *RunClient) Find(ctx context.Context, project, name string, unfinished b
 
 // FindTask returns the task that a user has named, with its prompt. The parameter name is RUN/TASK
 // or only TASK. RUN is a name as in [RunClient.Find]. TASK is the id of the task or a unique prefix
-// of the id. Without RUN, FindTask uses the latest run that has such a task.
+// of the id. Without RUN, FindTask uses the latest run that has a task with the whole id TASK or,
+// if there is none, the latest run that has a task whose id begins with TASK.
 func (c *RunClient) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := addNonEmpty(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c.conn, get(query, "v1", "runs", "find"), "task")
 }
 
-// Search returns at most limit runs and tasks. It returns those whose names, prompts or results
-// contain all words of the parameter text. If limit is 0, the coordinator's default applies.
+// Search returns at most limit runs and tasks whose names, prompts or results contain all words of
+// the parameter text. If limit is 0, the coordinator's default applies.
 func (c *RunClient) Search(ctx context.Context, text string, limit int) (fleet.Found, error) {
 	query := addNonEmpty(url.Values{}, "q", text, "limit", limitText(limit))
 	return askAll[fleet.Found](ctx, c.conn, get(query, "v1", "search"), "hits")
@@ -167,8 +171,8 @@ func (c *RunClient) RaiseBudget(ctx context.Context, run string, budget fleet.Co
 	return err
 }
 
-// Merge merges what a task has changed, or all approved changes of a run, in a repository on the
-// coordinator's machine. If the verify commands, which check the merged files, take long, the
+// Merge merges the change of a task, or all approved changes of a run, in a repository on the
+// coordinator's machine. If the merge takes long, for example because of the verify commands, the
 // coordinator answers before the merge is done; see [fleet.MergeRunning].
 func (c *RunClient) Merge(ctx context.Context, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	return ask[[]fleet.MergeResult](ctx, c.conn, post(m, false, mergeRoute(m.Run, m.Task, "merge")...), "merges")
@@ -200,9 +204,9 @@ func (c *RunClient) TaskAttempts(ctx context.Context, run, task string) ([]fleet
 	return ask[[]fleet.Attempt](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run, including the labels and tasks that the coordinator has added.
-// The result does not contain the values of the tasks' environment variables. It does contain
-// references to such values, for example the name of a file that contains the value.
+// Plan returns the plan of a run, including the labels and tasks that the coordinator has added. It
+// leaves out the values of the tasks' environment variables, but not references to such values, for
+// example the name of a file that contains the value.
 func (c *RunClient) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c.conn, get(nil, "v1", "runs", run, "plan"), "plan")
 }

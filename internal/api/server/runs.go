@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs implements the requests about runs. An error of its methods may have methods of its own that
-// decide the HTTP status; see [Protocol].
+// Runs implements the requests about runs. An error that it returns may have methods that decide
+// the HTTP status; see [Protocol].
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
@@ -26,9 +26,9 @@ type Runs interface {
 	Search(ctx context.Context, text string, limit int) (fleet.Found, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Candidates compares the candidates of a task. Candidates are tasks that solve the same
-	// problem, and another task picks the best of them. The parameter task may be the task that
-	// picks, or one of the candidates.
+	// Candidates compares the candidates of a task: tasks that solve the same problem, of which
+	// another task picks one. The parameter task may be the task that picks, or one of the
+	// candidates.
 	Candidates(ctx context.Context, run, task string) (fleet.Comparison, error)
 	// Plan returns the plan of a run. It includes the values of environment variables only if env
 	// is true.
@@ -39,13 +39,13 @@ type Runs interface {
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel cancels a run or, if task is not empty, one task and the tasks that depend on it.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
-	// Retry queues a failed or cancelled task again. The parameter budget changes the task's
-	// budget: each of its fields that is not zero replaces the old value of this field.
+	// Retry queues a failed or cancelled task again. Each field of budget that is not zero replaces
+	// the field in the task's budget.
 	Retry(ctx context.Context, by credential.Identity, run, task string, budget fleet.Cost) error
 	// Resume starts a process for a run that is limited to the server's machine, unless a process
-	// already works on the run. The parameter budget changes the run's budget: each of its fields
-	// that is not zero replaces the old value of this field. If there is such a field, Resume also
-	// queues the tasks again that have failed because of the old budget.
+	// already works on the run. Each field of budget that is not zero replaces the field in the
+	// run's budget. If there is such a field, Resume also queues the tasks again that have failed
+	// because of the run's old budget.
 	Resume(ctx context.Context, by credential.Identity, run string, budget fleet.Cost) error
 
 	ReviewsAndMessages
@@ -56,13 +56,13 @@ type Runs interface {
 	// out the rules for runs that have ended.
 	Grants(ctx context.Context) ([]fleet.Grant, error)
 	RemoveGrant(ctx context.Context, by credential.Identity, id string) error
-	// Permissions counts the agents' requests for permission. It groups the requests that the same
-	// permission rule would allow or deny.
+	// Permissions counts the agents' requests for permission. It groups them by the last permission
+	// rule that gaffer has suggested for each request.
 	Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error)
-	// Ask stores a question to the user that belongs to no task.
+	// Ask stores a question that belongs to no task.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
-	// Withdraw closes a question that nobody has answered.
+	// Withdraw closes a question that belongs to no task, without an answer.
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
 	// Lanes returns the agent accounts that are paused, and the cost limits that are reached.
@@ -199,10 +199,7 @@ func (c *request) runAndTask() (run, task string, err error) {
 	return run, task, checkIDs("task", task)
 }
 
-const (
-	maxRuns     = 1000
-	defaultRuns = 100
-)
+const defaultRuns = 100
 
 // runQuery parses the query parameters that select runs.
 func (c *request) runQuery() (coordinator.RunQuery, error) {
@@ -212,7 +209,7 @@ func (c *request) runQuery() (coordinator.RunQuery, error) {
 		return q, err
 	}
 	var err error
-	q.Limit, err = c.number("limit", maxRuns, defaultRuns)
+	q.Limit, err = c.number("limit", coordinator.MaxRuns, defaultRuns)
 	return q, err
 }
 

@@ -57,8 +57,8 @@ type changeSignal struct {
 }
 
 // listen subscribes to the server's stream of changes of a run; an empty run means all runs. If the
-// server refuses the stream, the result never signals a change. But the method wait also returns at
-// intervals without a change, so the caller still requests the state from the server.
+// server refuses the stream, the result never signals a change. The caller still requests the state
+// at intervals, because the method wait also returns without a change.
 func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
 	b := changeSignal{changes: make(chan struct{}, 1)}
@@ -76,9 +76,9 @@ func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	return b
 }
 
-// wait waits for a change. Its minimum duration is interval, but at least minPoll, even if there is
-// a change earlier. Its maximum duration is ten times the minimum, but at least idlePoll, even if
-// there is no change. It returns an error only if ctx ends.
+// wait waits for a change, but never less than interval or minPoll, whichever is longer. Without a
+// change, it returns after ten times that time or after idlePoll, whichever is longer. It returns
+// an error only if ctx ends.
 func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, minPoll)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, idlePoll))

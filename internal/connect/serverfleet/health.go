@@ -37,7 +37,7 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	if h.Workers, err = f.Workers(ctx); err != nil {
 		return h, err
 	}
-	runs, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
+	runs, err := f.client.Runs.List(ctx, coordinator.RunQuery{Limit: coordinator.MaxRuns})
 	if err != nil {
 		return h, f.problem(err)
 	}

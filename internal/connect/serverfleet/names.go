@@ -28,8 +28,8 @@ func (n *names) replaceIDs(ctx context.Context, c *coordinator.Client, tasks []f
 	}
 }
 
-// requestMissing requests the names of all workers from the server, if a worker in the attempts of
-// these tasks is not in the cache.
+// requestMissing requests the names of all workers from the server if the cache lacks the worker of
+// one of these tasks.
 func (n *names) requestMissing(ctx context.Context, c *coordinator.Client, tasks []fleet.Task) {
 	var met []string
 	for _, t := range tasks {

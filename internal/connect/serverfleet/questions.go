@@ -61,8 +61,7 @@ func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return list, f.grantProblem(err)
 }
 
-// RemoveGrant removes a permission rule. A user has made this rule by answering a permission
-// request with an answer that also decides later requests.
+// RemoveGrant removes one of the permission rules that [Fleet.Grants] returns.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err

@@ -74,7 +74,7 @@ func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
 // Runs returns the runs of the project, or of all projects if everywhere is set, latest first. If
 // ended is false, it returns only unfinished runs. Only unfinished runs have their tasks.
 func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
-	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended}
+	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended, Limit: coordinator.MaxRuns}
 	if everywhere {
 		q.Project = ""
 	}
@@ -262,8 +262,7 @@ func (f *Fleet) Morning(ctx context.Context, everywhere bool, q fleet.MorningQue
 	return report, f.problem(err)
 }
 
-// Fork creates a run with one task. This task gets a copy of another task's conversation and files,
-// and continues from there.
+// Fork creates a run with one task, which continues the conversation and the files of another task.
 func (f *Fleet) Fork(ctx context.Context, r fleet.ForkRequest) (fleet.ForkResult, error) {
 	if err := f.refuse("gaffer fork"); err != nil {
 		return fleet.ForkResult{}, err
@@ -282,10 +281,11 @@ func (f *Fleet) Turns(ctx context.Context, run, task string) ([]fleet.Turn, erro
 	return all, f.problem(err)
 }
 
-// Latest returns runs of all projects, without their tasks, latest first. The result contains all
-// unfinished runs and the latest n runs, finished or not.
+// Latest returns runs of all projects, without their tasks, latest first. The result contains the
+// latest unfinished runs, as many as the server lists by default, and the latest n runs, finished
+// or not.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
-	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{})
+	running, err := f.client.Runs.List(ctx, coordinator.RunQuery{Limit: coordinator.MaxRuns})
 	if err != nil {
 		return nil, f.problem(err)
 	}

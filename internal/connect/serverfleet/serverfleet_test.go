@@ -270,6 +270,28 @@ func TestARepeatedSubmissionCreatesOneRun(t *testing.T) {
 	}
 }
 
+func TestAllUnfinishedRunsOfALargeFleetAreListed(t *testing.T) {
+	s := newServer(t)
+	s.route("GET /v1/runs", `{"runs":[]}`)
+	s.route("GET /v1/self", `{}`)
+	s.route("GET /v1/questions", `{"questions":[]}`)
+	for name, list := range map[string]func() error{
+		"gaffer ps":     func() error { _, err := s.fleet.Runs(within(t), true, false); return err },
+		"gaffer watch":  func() error { _, err := s.fleet.Latest(within(t), 20); return err },
+		"gaffer doctor": func() error { _, err := s.fleet.Doctor(within(t)); return err },
+	} {
+		s.mu.Lock()
+		s.asked = nil
+		s.mu.Unlock()
+		err := list()
+		s.mu.Lock()
+		if err != nil || !slices.Contains(s.asked, "GET /v1/runs?limit=1000") {
+			t.Errorf("%s: %v %q", name, err, s.asked)
+		}
+		s.mu.Unlock()
+	}
+}
+
 func TestWorkersAreCalledByTheirNames(t *testing.T) {
 	s := newServer(t)
 	task := func(worker string) fleet.Task { return fleet.Task{ID: worker, Attempt: &fleet.Attempt{Worker: worker}} }

@@ -29,9 +29,9 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	return list, nil
 }
 
-// WorkerOf converts an agent of the coordinator protocol to a [Worker]: in that protocol, workers
-// are called agents. The parameter a has metadata, a JSON object. From this object, WorkerOf reads
-// the members that gaffer's workers write. It skips a member whose value has an unexpected type.
+// WorkerOf converts what the coordinator protocol calls an agent to a [Worker]. From the agent's
+// metadata, a JSON object, it reads the members that gaffer writes. It skips a member whose value
+// has an unexpected type.
 func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
 		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
@@ -82,10 +82,10 @@ func MissingLabels(workers []Worker, p plan.Plan, project, on string) (lacking [
 	return lacking
 }
 
-// DisallowedAgents returns the names of agents that tasks of a plan need but no suitable worker may
-// run: workers with the labels that such a task requires are online, but they run only other
-// agents. The function agentOf returns the name of the agent of a task. The parameter on is the
-// name of the only worker that may take the tasks; if it is empty, any worker may.
+// DisallowedAgents returns the names of the agents that a plan needs, but that no suitable worker
+// runs: workers that may otherwise take a task with this agent are online, but they run only other
+// agents. The function agentOf returns the name of a task's agent. The parameter on is as in
+// [MissingLabels].
 func DisallowedAgents(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
 	needed := []string{projectLabel + project}
 	if on != "" {
