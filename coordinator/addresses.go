@@ -21,9 +21,8 @@ type addresses struct {
 	works int        // index of the address that gave the last answer, ignoring late answers of earlier addresses; 0 at first
 }
 
-// address is the address of one coordinator. The context used ends when another address has
-// answered in place of this one. That cancels the requests that still wait for this address and
-// that may be sent twice.
+// address is the address of one coordinator. When the context used ends, the requests that still
+// wait for this address are cancelled if they may be sent twice.
 type address struct {
 	*url.URL
 	number int             // index in the list of addresses
@@ -66,9 +65,8 @@ func parseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// withoutPassword returns a URL for an error message, without its password. If the URL has no
-// scheme, such as USER:PASSWORD@HOST, the parser does not recognize the password. In this case,
-// everything before the @ is left out.
+// withoutPassword returns a URL for an error message, without its password. If the parser has found
+// no password, as in USER:PASSWORD@HOST, everything before the @ is left out.
 func withoutPassword(u *url.URL) string {
 	text := u.Redacted()
 	if at := strings.LastIndex(text, "@"); at >= 0 && u.User == nil {

@@ -157,7 +157,7 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 }
 
 // Lanes returns the agent accounts that are paused, and the user's cost limits that have been
-// reached. The field Until is the end of the pause, which may already have passed.
+// reached. The time in the field Until may already have passed.
 func (c *Client) Lanes(ctx context.Context) ([]fleet.Lane, error) {
 	return ask[[]fleet.Lane](ctx, c.conn, get(nil, "v1", "lanes"), "lanes")
 }

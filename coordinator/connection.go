@@ -65,7 +65,7 @@ func (q call) url(base *url.URL) (string, error) {
 }
 
 // do sends a request and returns the body of the answer. If the request fails, it is sent again,
-// provided that this is safe and that the reason of the failure may be temporary. The request is
+// provided that this is safe and that the reason for the failure may be temporary. The request is
 // tried at most c.opt.Tries times in total.
 func (c *connection) do(ctx context.Context, q call) ([]byte, error) {
 	body, err := c.try(ctx, q)
@@ -108,8 +108,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try sends a request to the coordinator's current address. If no coordinator is available there,
-// the next address may be used; see [connection.firstReachable].
+// try sends a request to the current address or, if that fails, perhaps to the next one; see
+// [connection.firstReachable].
 func (c *connection) try(ctx context.Context, q call) (body []byte, err error) {
 	err = c.firstReachable(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, q)
@@ -215,9 +215,8 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// limitText formats a maximum number of results as the value of a query parameter, such as "limit".
-// If n is 0 or less, limitText returns "". The query parameter is then left out, and the
-// coordinator uses its default.
+// limitText formats a maximum number of results for a query. If n is 0 or less, it returns "". The
+// query parameter is then left out, and the coordinator uses its default.
 func limitText(n int) string {
 	if n <= 0 {
 		return ""
@@ -225,9 +224,8 @@ func limitText(n int) string {
 	return strconv.Itoa(n)
 }
 
-// addNonEmpty sets query parameters in v, and returns v. The list pairs contains the name and the
-// value of the first query parameter, then those of the second, and so on. A parameter with an
-// empty value is skipped.
+// addNonEmpty sets query parameters in v, and returns v. The list pairs contains a name and a value
+// for each parameter. A parameter with an empty value is skipped.
 func addNonEmpty(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

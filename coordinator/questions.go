@@ -9,9 +9,8 @@ import (
 	"gaffer/fleet"
 )
 
-// QuestionClient lists, asks, answers and withdraws questions of agents to the user. With an
-// answer, a user can also make a rule that decides later requests. QuestionClient lists and removes
-// these rules too.
+// QuestionClient lists, asks, answers and withdraws questions of agents to the user. It also lists
+// and removes the rules that users make with their answers.
 type QuestionClient struct{ conn *connection }
 
 // NewQuestion is a question of an agent to the user. The coordinator does not connect the question
@@ -63,7 +62,7 @@ func (c *QuestionClient) AnswerFor(ctx context.Context, question string, a fleet
 }
 
 // Grants returns the rules that users have made by answering questions, the oldest first. It leaves
-// out rules for a run that has ended, and rules for one of the tasks of such a run.
+// out the rules for runs that have ended, and for tasks of such runs.
 func (c *QuestionClient) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return ask[[]fleet.Grant](ctx, c.conn, get(nil, "v1", "grants"), "grants")
 }

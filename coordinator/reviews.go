@@ -8,12 +8,12 @@ import (
 	"gaffer/fleet"
 )
 
-// ReviewClient reads and changes the user's reviews of what tasks have changed in the code. It also
+// ReviewClient reads and changes the user's reviews of the changes that tasks have made. It also
 // sends messages to the tasks' agents, and interrupts the agents.
 type ReviewClient struct{ conn *connection }
 
-// Review returns the user's review of what a task has changed in the code. If no user has reviewed
-// it yet, the state of the returned review is open.
+// Review returns the user's review of a task's change. If no user has reviewed the change yet, the
+// state of the review is open.
 func (c *ReviewClient) Review(ctx context.Context, run, task string) (fleet.Review, error) {
 	return ask[fleet.Review](ctx, c.conn, get(nil, "v1", "runs", run, "tasks", task, "review"), "review")
 }
@@ -52,9 +52,9 @@ func (c *ReviewClient) Withdraw(ctx context.Context, run, task, message string) 
 	return err
 }
 
-// Interrupt ends the current turn of a running agent, which is its work on the last message, and
-// keeps its conversation. The request is not retried if its answer is lost, because a retry could
-// end the agent's next turn.
+// Interrupt ends the current turn of a running agent (its work on the last message) and keeps its
+// conversation. The request is not retried if its answer is lost, because a retry could end the
+// agent's next turn.
 func (c *ReviewClient) Interrupt(ctx context.Context, run, task string) error {
 	_, err := c.conn.do(ctx, post(map[string]string{}, false, "v1", "runs", run, "tasks", task, "interrupt"))
 	return err

@@ -230,9 +230,8 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.visit(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// reportGap calls s.visit with a separate Change that reports a gap: changes may be missing. It
-// does nothing if the parameter gap is false. The parameter id is the id of the message that shows
-// the gap.
+// reportGap calls s.visit with a separate Change that reports a gap. It does nothing if the
+// parameter gap is false. The parameter id is the id of the message that shows the gap.
 func (s *stream) reportGap(id string, gap bool) error {
 	if !gap {
 		return nil

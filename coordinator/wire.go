@@ -94,7 +94,7 @@ type Chain struct {
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // must be valid but is not stored: the status is computed from those of the tasks
+	Status      TaskStatus `json:"status,omitempty"` // must be valid but has no effect, because the status is computed from the tasks
 }
 
 // Task is one piece of work.
@@ -110,9 +110,8 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
-	// SessionToken is a secret, and is set only if Type is SessionRequest, which asks the agent to
-	// start a session. When the agent has started it, the agent sends an event of the type
-	// SessionStarted with this token.
+	// SessionToken is a secret that is set only if Type is SessionRequest. When the agent has
+	// started the requested session, it sends an event of the type SessionStarted with this token.
 	SessionToken string     `json:"agent_session_request_token,omitempty"`
 	CreatedAt    time.Time  `json:"created_at"`
 	ClaimedAt    *time.Time `json:"claimed_at,omitempty"`
@@ -139,8 +138,8 @@ const (
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession is a request that an agent starts a session of Claude. The agent must be one that
-// takes tasks from a certain channel. The caller must set ChannelID or ChannelName.
+// NewSession asks an agent that takes tasks from a channel to start a session of Claude. The caller
+// must set ChannelID or ChannelName.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
@@ -169,8 +168,7 @@ type Notification struct {
 const SetupWaiting = "setup_waiting"
 
 // NewTask describes a task to queue. If ChainID is set and Sequence is 0, the task becomes the last
-// one of that chain, which is a sequence of tasks. If the chain has a channel, ChannelID may be
-// empty.
+// one of that chain. If the chain has a channel, ChannelID may be empty.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`

@@ -85,8 +85,8 @@ type WorkOrder struct {
 	// The coordinator sends them again until the worker reports that they were delivered.
 	Messages []fleet.Message `json:"messages,omitempty"`
 	// Interrupt can be true only if Stop is set. It means that the worker must end only the agent's
-	// current turn, which is its work on the last message, so that the conversation can be
-	// continued. If the agent program does not support this, the worker ends the agent.
+	// current turn (its work on the last message), so that the conversation can be continued. If
+	// the agent program does not support this, the worker ends the agent.
 	Interrupt bool `json:"interrupt,omitempty"`
 	// Limit is what the attempt may spend in total, including what it has already spent. Zero means
 	// no limit. The limit changes when other attempts spend money or tokens of the same budget.
@@ -194,8 +194,8 @@ type WorkBefore struct {
 	Summary string      `json:"summary,omitempty"`
 	Thread  string      `json:"thread,omitempty"`
 	// Account and Fallback are the account and the fallback agent that the previous attempt used;
-	// see WorkAttempt. Diff describes what that attempt has changed. Diff is set only if a
-	// different agent or model continues the task.
+	// see WorkAttempt. Diff describes what that attempt has changed. It is set only if a different
+	// agent or model continues the task.
 	Account  string          `json:"account,omitempty"`
 	Fallback string          `json:"fallback,omitempty"`
 	Diff     json.RawMessage `json:"diff,omitempty"`
@@ -327,11 +327,9 @@ func (c *WorkClient) Held(ctx context.Context, worker string) ([]Work, error) {
 }
 
 // Wait waits for a change that concerns the worker and has a sequence number higher than the
-// parameter cursor. It also returns when the coordinator's timeout has passed. In two cases it
-// returns at once:
-//   - The coordinator does not have all changes after cursor. Wait then sets Wake and Attend in the
-//     result.
-//   - The caller passes the cursor -1, because the worker is new and knows no sequence number yet.
+// parameter cursor. It also returns when the coordinator's timeout has passed. If the coordinator
+// does not have all changes after cursor, Wait returns at once, with Wake and Attend set. That is
+// always so if cursor is -1, which a new worker passes because it knows no sequence number yet.
 func (c *WorkClient) Wait(ctx context.Context, worker string, cursor int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(cursor, 10)}}
 	return askAll[WorkNews](ctx, c.conn, get(query, "v1", "work", "wait"), "seq")

@@ -55,8 +55,7 @@ func CandidateOf(t Task) Candidate {
 	return c
 }
 
-// Comparison has the results of all candidates, to show them side by side. Candidates are agents
-// that work on the same task in competition. A separate task chooses one of them.
+// Comparison has the results of all candidates of a task, to show them side by side.
 type Comparison struct {
 	Run        string      `json:"run"`
 	Task       string      `json:"task"`             // id of the task that chooses one candidate
@@ -67,9 +66,9 @@ type Comparison struct {
 	Candidates []Candidate `json:"candidates"`         // in the order of the plan
 }
 
-// Compare returns the results of all candidates: agents that work on the same task in competition.
-// The parameter id is the id of the task that chooses one of them, or of the task of one candidate.
-// Compare returns false if the run has no such task, or if there are no candidates.
+// Compare returns the results of all candidates. The parameter id is the id of the task that
+// chooses one of them, or of the task of a candidate or a judge. Compare returns false if the run
+// has no such task, or if there are no candidates.
 func (r Run) Compare(id string) (Comparison, bool) {
 	of := func(t Task) bool { return t.ID == id }
 	at := slices.IndexFunc(r.Tasks, of)
@@ -93,9 +92,8 @@ func (r Run) Compare(id string) (Comparison, bool) {
 	return c, true
 }
 
-// Picked returns the choice of a task that chooses one of several competing agents, the candidates:
-// the id of the chosen candidate's task, and the reason. Both are empty if t has not chosen yet, or
-// is not such a task.
+// Picked returns the id of the candidate's task that t has chosen, and the reason. Both are empty
+// if t has not chosen yet, or is not a task that chooses a candidate.
 func (t Task) Picked() (id, why string) {
 	if t.Attempt == nil || t.Status != Complete || len(t.Candidates) == 0 {
 		return "", ""
@@ -103,9 +101,9 @@ func (t Task) Picked() (id, why string) {
 	return PickedIn(t.Attempt.Summary)
 }
 
-// PickedIn reads the output of a task that chooses one of several competing agents, the candidates.
-// It returns the id of the chosen candidate's task, and the reason. If several lines of the output
-// name a candidate, the last of these lines counts. If none does, both results are empty.
+// PickedIn reads the output of a task that chooses a candidate. It returns the id of the chosen
+// candidate's task, and the reason. If several lines of the output name a candidate, the last of
+// these lines counts. If none does, both results are empty.
 func PickedIn(output string) (id, why string) {
 	for line := range strings.Lines(output) {
 		if text, ok := strings.CutPrefix(strings.TrimSpace(line), PickedPrefix); ok {

@@ -35,8 +35,8 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	StartedBy  string    `json:"started_by,omitempty"` // "schedule NAME", or "source NAME" for an issue tracker; empty if a user started it
-	Team       string    `json:"team,omitempty"`       // if a team of agents executes the run: id of the team's session
+	StartedBy  string    `json:"started_by,omitempty"` // "schedule NAME", or "source NAME" (such as an issue tracker); empty if a user started it
+	Team       string    `json:"team,omitempty"`       // id of the team's session, if a team of agents executes the run
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no further task of the run starts; empty if tasks may start
 	Counts     Counts    `json:"counts"`
@@ -150,8 +150,9 @@ type Task struct {
 	Spent    Cost      `json:"spent,omitzero"`      // cost of all ended attempts
 	Budget   Cost      `json:"budget,omitzero"`     // what all attempts may cost together; zero means no limit
 	WorkedMS int64     `json:"worked_ms,omitempty"` // working time of all ended attempts
-	// NoWorker is set if the task is ready to start and waits for the workers of a server, but none
-	// of the online workers can take it. NoWorker is the reason.
+	// NoWorker is the reason why no online worker of a server can take the task, although it is
+	// ready to start. It is empty if a worker can take it, or if the task does not wait for such
+	// workers.
 	NoWorker string `json:"no_worker,omitempty"`
 	Worktree string `json:"worktree,omitempty"`
 	Branch   string `json:"branch,omitempty"`
@@ -274,8 +275,8 @@ type Answered struct {
 	Answer string `json:"answer,omitempty"`
 	Denied bool   `json:"denied,omitempty"` // the request for permission was denied; Answer is the reason
 	// By says who answered: the name of a user, "rule RULE" for a permission rule of the task,
-	// "grant RULE" for a rule that a user has made with an earlier answer, "policy POLICY" for the
-	// policy of the task, or [AnsweredByDeadline]. It is empty if the question was not answered.
+	// "grant RULE" for a [Grant], "policy POLICY" for the policy of the task, or
+	// [AnsweredByDeadline]. It is empty if the question was not answered.
 	By string `json:"by,omitempty"`
 }
 
@@ -358,9 +359,9 @@ type Grant struct {
 }
 
 // Choose converts the text that a user has typed into an answer:
-//   - The text of an option, or a text that is not a number, is itself the answer.
+//   - A number in double quotes is itself the answer, without the quotes.
+//   - The text of an option, and any text that is not a number, is itself the answer.
 //   - If the question has no options, a number is itself the answer too.
-//   - A number in double quotes stands for the number itself. Choose removes the quotes.
 //   - Any other number selects the option with that number, counted from 1.
 //
 // If no option has the number, Choose returns a [*NoOptionError], because the user has probably
@@ -403,8 +404,8 @@ func (*NoOptionError) Usage() bool { return true }
 
 // QuestionName returns the name by which users know a question, for example in 'gaffer answer'. For
 // a question of a task, the name is SHORT-RUN/TASK, such as 4cebc8bf/api. For a question of an
-// agent without a task, the parameter run is empty, and task is the agent's name. QuestionName then
-// returns the agent's name. Two open questions of one task or agent have the same name. The command
+// agent without a task, the parameter run is empty, and task is the agent's name, which is also the
+// name of the question. Two open questions of one task or agent have the same name. The command
 // 'gaffer answer' answers the older one first.
 func QuestionName(run, task string) string {
 	if run == "" {

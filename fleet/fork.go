@@ -5,8 +5,8 @@ package fleet
 type ForkRequest struct {
 	Run    string `json:"run"`
 	Task   string `json:"task"`
-	At     int    `json:"at,omitempty"`     // copy the conversation up to this turn (message and reply), counted from 1; 0: copy all
-	Prompt string `json:"prompt,omitempty"` // first new message to the agent of the new task; empty means "Continue."
+	At     int    `json:"at,omitempty"`     // number of the last turn (message and reply) to copy, from 1; 0 means the whole conversation
+	Prompt string `json:"prompt,omitempty"` // next message to the agent; empty means "Continue."
 	// Agent is the agent of the new task. Empty means the agent of the original task. A different
 	// agent gets a summary of the conversation instead of a copy.
 	Agent string `json:"agent,omitempty"`
@@ -16,8 +16,8 @@ type ForkRequest struct {
 	Key   string `json:"key,omitempty"` // idempotency key: requests with the same key return the same run
 }
 
-// Fork says from which original task a new task was forked, and how much of the conversation and
-// files of the original task the new task got.
+// Fork says from which task a new task was forked, and how much of that task's conversation and
+// files the new task got.
 type Fork struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
@@ -34,7 +34,7 @@ type ForkResult struct {
 	Run   string   `json:"run"` // id of the new run, which has only this task
 	Task  string   `json:"task"`
 	From  Fork     `json:"from"`
-	Notes []string `json:"notes,omitempty"` // for users: sentences that say what the new task did not get from the original task
+	Notes []string `json:"notes,omitempty"` // sentences for users about what the new task did not get
 }
 
 // Turn is one message of the user in the conversation of a task, and the agent's last text in

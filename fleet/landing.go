@@ -44,7 +44,7 @@ type MergeResult struct {
 	Into     string     `json:"into"`
 	State    MergeState `json:"state"`
 	Landing  *Landing   `json:"landing,omitempty"`
-	Updated  string     `json:"updated,omitempty"`       // path of the worktree with the target branch checked out, if its files were updated
+	Updated  string     `json:"updated,omitempty"`       // path of the worktree whose files were updated because it has the target branch checked out
 	Files    []string   `json:"files,omitempty"`         // paths of the files with conflicts
 	Why      string     `json:"why,omitempty"`           // why the change was not merged, or the merge not undone
 	Hint     string     `json:"hint,omitempty"`          // what the user can do next
@@ -67,12 +67,12 @@ type Changes struct {
 	Ready     int    `json:"ready"`               // changes of complete tasks that can be merged without conflicts
 	Approved  int    `json:"approved"`            // changes in Ready that the user has approved
 	Unlanded  int    `json:"unlanded,omitempty"`  // changes in Ready that gaffer will merge without the user, because the plan says so
-	Commented int    `json:"commented"`           // changes on which the user wrote comments that were not sent to the agent yet
+	Commented int    `json:"commented"`           // changes with comments that were not sent to the agent yet
 	SentBack  int    `json:"sent_back"`           // changes that the user has sent back to the agent
 	Conflicts int    `json:"conflicts"`           // changes of complete tasks that conflict with the target branch
 	Merged    int    `json:"merged"`              // changes that are already merged
 	Discarded int    `json:"discarded"`           // changes that the user has discarded
-	Unknown   int    `json:"unknown,omitempty"`   // changes that gaffer had no time or no target branch to check for conflicts
+	Unknown   int    `json:"unknown,omitempty"`   // changes that were not checked for conflicts: there was no time, or no target branch
 	First     string `json:"first,omitempty"`     // id of the first task whose change the user can review or merge
 	Elsewhere bool   `json:"elsewhere,omitempty"` // the changes are on another machine, so all counts are 0
 }

@@ -66,7 +66,7 @@ type MorningTask struct {
 	Agent   string      `json:"agent,omitempty"`
 	Status  Status      `json:"status"`
 	Class   string      `json:"class,omitempty"`  // failure class of a failed task, such as timeout
-	Why     string      `json:"why,omitempty"`    // one line; its meaning depends on the list of MorningReport in which the task is
+	Why     string      `json:"why,omitempty"`    // one line of text; the lists of MorningReport say what it means
 	Into    string      `json:"into,omitempty"`   // target branch of the change
 	Review  ReviewState `json:"review,omitempty"` // state of the user's review of the change; empty if there is no review
 	Changed int         `json:"changed,omitempty"`
@@ -78,8 +78,8 @@ type MorningTask struct {
 	At      time.Time   `json:"at,omitzero"` // when the task ended, or its change was merged or discarded; zero if it has not ended
 }
 
-// SourceItem identifies an entry of an external source of tasks, for example an issue of an issue
-// tracker. gaffer has made a task from this entry.
+// SourceItem is the item of an external source from which a task was made, such as an issue of an
+// issue tracker.
 type SourceItem struct {
 	Source string `json:"source"`
 	ID     string `json:"id"`
@@ -115,9 +115,9 @@ type MorningQuestion struct {
 	Task    string `json:"task"`
 }
 
-// MorningAccount counts the attempts that used one of the user's accounts at a model provider. If
-// the user has configured no accounts for an agent, the attempts of this agent are counted under
-// its name.
+// MorningAccount counts the attempts that used one of the user's accounts at a model provider.
+// Attempts with the account that the agent program is logged in to are counted under the agent's
+// name.
 type MorningAccount struct {
 	Name     string    `json:"name"`
 	Attempts int       `json:"attempts"`

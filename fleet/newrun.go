@@ -27,8 +27,8 @@ type RunForm struct {
 	Questions string   `json:"questions,omitempty"` // policy for agents' questions: ask (default), rules, allow or deny
 }
 
-// RunDraft is a run that a user is about to start. It consists of either a form with prompts and
-// settings, or the text of a plan.
+// RunDraft is a run that a user is about to start: a form with prompts and settings, or the text of
+// a plan.
 type RunDraft struct {
 	// Project is the path of a project on the server's machine or, if Workers is set, the name of a
 	// project.
@@ -87,7 +87,7 @@ type PlanCheck struct {
 	Text     string        `json:"text,omitempty"`     // plan text that means the same as RunDraft.Form; empty if RunDraft.Form is nil
 	Command  string        `json:"command,omitempty"`  // 'gaffer run' command that does the same as RunDraft.Form; empty without such a form
 	Form     *RunForm      `json:"form,omitempty"`     // form that does the same as the plan in RunDraft.Text; nil if there is none
-	FormWhy  string        `json:"form_why,omitempty"` // why no form can do the same as the plan; empty if one can
+	FormWhy  string        `json:"form_why,omitempty"` // why no form can do the same as the valid plan in RunDraft.Text; otherwise empty
 }
 
 // PlanText is the text of a plan that a user can edit to start a new run. It comes from a plan
@@ -95,7 +95,7 @@ type PlanCheck struct {
 type PlanText struct {
 	Text  string   `json:"text"`
 	File  string   `json:"file,omitempty"`
-	Notes []string `json:"notes,omitempty"` // for users: sentences that say what gaffer has left out of the plan's text
+	Notes []string `json:"notes,omitempty"` // sentences for users about what was left out of the text
 
 	Project string `json:"project,omitempty"` // project of the plan file or of the earlier run, in the same form as RunDraft.Project
 	Workers bool   `json:"workers,omitempty"`

@@ -55,10 +55,9 @@ type Choice struct {
 }
 
 // Choices returns the answers that user interfaces offer for the question, in the order of their
-// numbers. The options of the question come first. If the list [Question.Scopes] is not empty,
-// answers follow that also allow later requests: first one for each scope with the narrowest
-// suggested permission rule, and then one for each scope with the widest suggested rule, if that is
-// a different rule.
+// numbers. The options of the question come first. If [Question.Scopes] returns scopes, answers
+// follow that also allow later requests: one for each scope with the narrowest suggested rule, and
+// then one for each scope with the widest, if that is a different rule.
 func (q Question) Choices() (list []Choice) {
 	for _, option := range q.Options {
 		list = append(list, Choice{option, Reply{Text: option}})
@@ -79,9 +78,8 @@ func (q Question) Choices() (list []Choice) {
 	return list
 }
 
-// Reply converts the text that a user has typed into an answer. If the text is the number of one of
-// the answers that [Question.Choices] returns, that answer is the result. Otherwise, the text is
-// converted like in [Question.Choose].
+// Reply converts the text that a user has typed into an answer, like [Question.Choose]. But a
+// number selects one of the answers that [Question.Choices] returns.
 func (q Question) Reply(typed string) (Reply, error) {
 	choices := q.Choices()
 	if n, err := strconv.Atoi(typed); err == nil && n > len(q.Options) && n <= len(choices) && !slices.Contains(q.Options, typed) {
@@ -112,9 +110,8 @@ type PermissionQuery struct {
 	Since   time.Time // count only requests since this time; zero means all
 }
 
-// PermissionRequest counts similar requests of agents for permission. gaffer suggests permission
-// rules for each request. Requests are similar if the last suggested rule, which is normally the
-// widest one, is the same.
+// PermissionRequest counts similar requests of agents for permission: those whose last suggested
+// rule, normally the widest one, is the same.
 type PermissionRequest struct {
 	// Rule is the last suggested rule, which would allow all these requests. If no rule was
 	// suggested, Rule is the name of the tool that the agent asked permission for.
@@ -125,15 +122,15 @@ type PermissionRequest struct {
 	Allowed int                `json:"allowed"`
 	Denied  int                `json:"denied"`
 	Open    int                `json:"open,omitempty"` // number of requests that wait for an answer
-	By      []PermissionAnswer `json:"by"`             // how many requests each user or rule has answered, the largest number first
+	By      []PermissionAnswer `json:"by"`             // who answered how many of the requests, the largest number first
 	Last    time.Time          `json:"last"`           // when the latest request was made
 	Runs    []string           `json:"runs"`           // ids of the runs whose agents asked, the latest run first
 }
 
-// PermissionAnswer says how many requests for permission one user or one rule has allowed and
-// denied.
+// PermissionAnswer says how many requests for permission were allowed and denied by the same user,
+// rule or policy.
 type PermissionAnswer struct {
-	By      string `json:"by"` // user or rule that answered the requests, as in Answered.By
+	By      string `json:"by"` // who answered, as in Answered.By
 	Allowed int    `json:"allowed,omitempty"`
 	Denied  int    `json:"denied,omitempty"`
 }

@@ -34,7 +34,7 @@ type Review struct {
 	Updated time.Time `json:"updated,omitzero"`
 
 	Landing *Landing `json:"landing,omitempty"` // the last merge of the change; nil if there was none or it was undone
-	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps the files of a discarded change; empty if it was not discarded
+	Rescue  string   `json:"rescue,omitempty"`  // git ref that keeps a discarded change; empty for other changes
 }
 
 // Landing describes a merge of a change into a branch.
@@ -73,9 +73,8 @@ type Comment struct {
 	By    string    `json:"by,omitempty"`
 	At    time.Time `json:"at"`
 
-	// Round says when the comment was sent to the agent: 1 if the user sent it when sending
-	// comments on the change for the first time, 2 for the second time, and so on. 0 means that it
-	// was not sent yet.
+	// Round is the value that [Review.Round] got when the comment was sent to the agent. It is 0 if
+	// the comment was not sent yet.
 	Round    int            `json:"round,omitempty"`
 	Answer   *CommentAnswer `json:"answer,omitempty"`
 	Resolved bool           `json:"resolved,omitempty"`
@@ -134,8 +133,8 @@ type Message struct {
 	// Now asks the agent's program to cut its current answer short and read the message at once.
 	// Programs that cannot do this ignore Now.
 	Now bool `json:"now,omitempty"`
-	// Round is set if the message contains comments of a review. It is the value of
-	// [Comment.Round] of these comments. It is 0 for other messages.
+	// Round is the [Comment.Round] of the review comments in the message. It is 0 if there are
+	// none.
 	Round int `json:"round,omitempty"`
 
 	Attempt   string    `json:"attempt,omitempty"`   // id of the attempt whose agent received the message
@@ -222,13 +221,13 @@ type DiffLine struct {
 	NoEOL bool `json:"no_eol,omitempty"`
 }
 
-// Anchor is the location in a change at which a user's comment on the change is shown.
+// Anchor is the place in a change at which a comment is shown.
 type Anchor struct {
 	Comment string `json:"comment"` // id of the comment
 	Path    string `json:"path,omitempty"`
 	Side    Side   `json:"side,omitempty"`
-	// First is the number of the first commented line. It is 0 if the comment is shown as a comment
-	// on the whole file or, if Path is empty, on the whole change.
+	// First is the number of the first commented line. It is 0 if the comment is shown at the whole
+	// file or, if Path is empty, at the whole change.
 	First int `json:"first,omitempty"`
 	Last  int `json:"last,omitempty"`
 	// Outdated is set if the commented lines cannot be found in the change, for example because

@@ -53,8 +53,8 @@ const (
 	MissedRunOnce MissedRule = "run-once"
 	MissedSkip    MissedRule = "skip" // no run
 	// MissedRunAll starts one run for each of the last ten missed times of the last week. With
-	// OverlapAllow, these runs do not wait for each other. With the other rules, each of them
-	// starts when the one before has ended.
+	// OverlapAllow, these runs do not wait for each other; otherwise each starts when the one
+	// before has ended.
 	MissedRunAll MissedRule = "run-all"
 )
 
@@ -70,18 +70,17 @@ const (
 	// OverlapQueue starts the run when the earlier run has ended. If another run is already waiting
 	// for that, the new run is skipped. With MissedRunAll, however, several runs may wait.
 	OverlapQueue OverlapRule = "queue"
-	OverlapAllow OverlapRule = "allow" // the run starts at the planned time, although an earlier run still runs
+	OverlapAllow OverlapRule = "allow" // the run starts at the planned time
 )
 
 // OverlapRules returns the values of OverlapRule. The first is the default.
 func OverlapRules() []OverlapRule { return []OverlapRule{OverlapSkip, OverlapQueue, OverlapAllow} }
 
-// Fire says what happened at one planned time of a schedule, or when a user asked for a run of the
-// schedule at once: for example, whether a run was started.
+// Fire says what happened at one planned time of a schedule, or when a user asked to start its run
+// at once.
 type Fire struct {
 	ID string `json:"id"` // unique within the schedule
-	// Planned is the time at which the schedule planned a run. If a user asked for the run, it is
-	// the time at which the user asked.
+	// Planned is the planned time. For a run that a user asked for, it is the time of the request.
 	Planned time.Time `json:"planned"`
 	// Count is the number of planned times that this Fire is about; 0 means one. For example, one
 	// run may make up for three missed times.

@@ -8,15 +8,15 @@ type WatchedSource struct {
 	Name string `json:"name"`
 	From string `json:"from"` // where the items are, such as "gh:ada/shop label:agent" for issues on GitHub
 	// Plan is a plan file with default settings for the tasks that are made from the source's
-	// items, such as issues.
+	// items.
 	Plan    string `json:"plan,omitempty"`
 	Project string `json:"project,omitempty"` // folder in which the runs work
-	Every   string `json:"every"`             // how often a server looks for new items of the source, such as "10m0s"
+	Every   string `json:"every"`             // time between two looks for new items, such as "10m0s"
 
-	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items of the source; zero means never
+	LastLook time.Time `json:"last_look,omitzero"` // when a server last looked for new items; zero means never
 	NextLook time.Time `json:"next_look,omitzero"`
-	Taken    int       `json:"taken"`              // number of tasks that were made from items of the source, such as issues
-	LastRun  string    `json:"last_run,omitempty"` // id of the last run whose tasks were made from items of the source
+	Taken    int       `json:"taken"`              // number of tasks that were made from the source's items
+	LastRun  string    `json:"last_run,omitempty"` // id of the last run whose tasks were made from the source's items
 	Failures int       `json:"failures,omitempty"` // how many times in a row gaffer has failed to look for new items
 	Error    string    `json:"error,omitempty"`    // why the last look for new items failed; empty if it succeeded
 }
@@ -28,8 +28,8 @@ type Sources struct {
 	Reports []SourceReport  `json:"reports"`
 }
 
-// SourceReport reports that a task has ended. The task was made from an item of an external source,
-// for example from an issue of an issue tracker. gaffer sends the report to this source.
+// SourceReport reports that a task has ended. It is sent to the source of the item from which the
+// task was made.
 type SourceReport struct {
 	Run    string    `json:"run"`
 	Task   string    `json:"task"`
@@ -38,6 +38,6 @@ type SourceReport struct {
 	Status Status    `json:"status"`
 	Ended  time.Time `json:"ended"`
 	Tries  int       `json:"tries"`           // how many times gaffer has tried to send the report
-	Next   time.Time `json:"next,omitzero"`   // earliest time to try again to send the report; zero if no try has failed
+	Next   time.Time `json:"next,omitzero"`   // earliest time of the next try; zero if no try has failed
 	Error  string    `json:"error,omitempty"` // why the last try to send the report failed
 }

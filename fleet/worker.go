@@ -15,15 +15,15 @@ type WorkerMeta struct {
 	Slots   int      `json:"slots"` // how many tasks the worker can run at the same time
 	Labels  []string `json:"labels"`
 	Agents  []string `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	// Pools restricts which tasks the worker's access token lets it take: only tasks that require
-	// at least one of the labels in Pools. If Pools is empty, the token has no such restriction.
+	// If Pools is not empty, the worker's access token lets it take only tasks that require at
+	// least one of these labels.
 	Pools []string `json:"pools,omitempty"`
 	// Source says how the worker knows what its agents do. It is "output" if the worker reads their
-	// output, and "worker" if no agent runs now.
+	// output, and "worker" if no agent runs or none has reported anything yet.
 	Source string `json:"source"`
 	Held   int    `json:"held"` // number of tasks that the worker runs now
-	// Run is set only if the worker was started for a single run and ends together with it. It is
-	// the id of that run.
+	// Run is the id of the only run that the worker works on, if the worker was started for that
+	// run and ends together with it. It is empty for other workers.
 	Run string `json:"run,omitempty"`
 	// Programs says which agents the worker's machine can run. It is empty until the worker has
 	// looked for them.
@@ -32,7 +32,7 @@ type WorkerMeta struct {
 
 // Worker is a program that may run tasks. It has two statuses: WorkerStatus says whether the worker
 // has sent a heartbeat recently, and ClaudeStatus is what the worker last reported about its
-// agents, whichever program they are.
+// agents, not only those of Claude.
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -45,8 +45,8 @@ type Worker struct {
 	Held         int       `json:"held,omitempty"` // number of attempts that the worker runs now
 	Labels       []string  `json:"labels,omitempty"`
 	Allowed      []string  `json:"agents,omitempty"` // names of the agents whose tasks the worker takes; empty means all
-	// Pools restricts which tasks the worker's access token lets it take: only tasks that require
-	// at least one of the labels in Pools. If Pools is empty, the token has no such restriction.
+	// If Pools is not empty, the worker's access token lets it take only tasks that require at
+	// least one of these labels.
 	Pools   []string `json:"pools,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`

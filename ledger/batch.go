@@ -12,8 +12,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Names of the file operations that write the records (files) of several attempts in a batch.
-// Errors contain the name of the operation that failed.
+// Names of the file operations that write the records of several attempts in a batch. Errors
+// contain the name of the operation that failed.
 const (
 	opMakeNew    host.Op = "create new records"
 	opWriteNew   host.Op = "write new records"
@@ -23,9 +23,8 @@ const (
 	opSyncFolder host.Op = "sync folder of new records"
 )
 
-// FinishedAttempt holds the two records of an attempt that has ended: the run record, which says
-// what was started, and the result record, which says how it ended. The status in Run must be
-// Running: RecordNew adds the outcome to the run record.
+// FinishedAttempt holds the run record and the result record of an attempt that has ended. The
+// status in Run must be Running: RecordNew adds the outcome to the run record.
 type FinishedAttempt struct {
 	Run    Run
 	Result Result
@@ -94,9 +93,9 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 }
 
 // encodeNew returns the records of an attempt as [Store.Begin] and [Store.Finish] would write them.
-// ok is false in three cases: the attempt is invalid, the task already has a run record, or the run
-// record has a template name. In the last case, the JSON fields would be in another order than
-// after Begin and Finish.
+// ok is false if the attempt is invalid or the task already has a run record. It is also false if
+// the run record has a template name, because its JSON fields would be in another order than after
+// Begin and Finish.
 func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
 		return nil, nil, false
@@ -117,8 +116,8 @@ func (s *Store) encodeNew(w FinishedAttempt) (run, result []byte, ok bool) {
 	return run, result, err1 == nil && err2 == nil
 }
 
-// completed returns a copy of the run record run to which the outcome in r was added. It works on a
-// Go value; the function complete does the same in the JSON tree of a run record.
+// completed returns the run record run with the outcome in r added. It works on a Go value; the
+// function complete does the same in the JSON tree of a run record.
 func completed(run Run, r Result) Run {
 	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
 	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification

@@ -12,10 +12,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Begin writes the run record, which is a file, of an attempt that has started. It becomes the
-// latest run record of the task. The run record that was the latest until then is kept: its new
-// file name contains the number of its attempt. If a later attempt is already recorded, that
-// attempt stays the latest, and the file name of the new record contains the attempt number
+// Begin writes the run record of an attempt that has started. This becomes the latest run record of
+// the task. Begin keeps the previous one under a file name with its attempt number. If a later
+// attempt is already recorded, the new record itself gets a file name with its attempt number
 // instead.
 //
 // If the attempt is already recorded with the same values, Begin changes nothing, even if the

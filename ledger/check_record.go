@@ -38,9 +38,8 @@ func (c *check) irregular(at, name, format string, args ...any) {
 	c.add(statefile.Irregular, at, name, format, args...)
 }
 
-// record checks the record v against the rules of its kind (run or result). A record with a
-// schema_version must have the full form. Any other record must have the minimal form, which has
-// fewer required fields.
+// record checks the record v. A record with a schema_version must have the full form. Any other
+// record must have the minimal form, which has fewer required fields.
 func (c *check) record(v jsontree.Value) {
 	if v.Kind() != jsontree.Object {
 		c.invalid("", notObject, "%s where a %s record should be", v.Kind(), c.kind)

@@ -74,8 +74,8 @@ func (m *merged) addRecord(kind Kind, bead string, attempt int, record any) erro
 	return nil
 }
 
-// Report returns the report of the counted attempts. It must be called only once, after the last Add,
-// because it empties the counts by week.
+// Report returns the report of the counted attempts. It must be called only once, after the last
+// Add, because it empties the counts by week.
 func (c *Count) Report() Report {
 	stats := c.tally.statistics()
 	details := c.tally.recommend(stats)

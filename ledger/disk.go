@@ -63,10 +63,10 @@ func (s *Store) syncFolder(op host.Op, path string) error {
 	return nil
 }
 
-// keep gives the record at path the second name newPath (a hard link), and syncs the folder, so
-// that this name survives a crash. The caller passes the content of the record as data. If newPath
-// already exists with this content, keep only does the sync. If newPath exists with other content,
-// keep returns an error that wraps fs.ErrExist.
+// keep gives the record at path the second name newPath (a hard link), and syncs the file and the
+// folder, so that this name survives a crash. The caller passes the content of the record as data.
+// If newPath already exists with this content, keep only syncs. If newPath exists with other
+// content, keep returns an error that wraps fs.ErrExist.
 func (s *Store) keep(path, newPath string, data []byte) error {
 	if err := statefile.Sync(s.host, path); err != nil {
 		return err

@@ -18,7 +18,7 @@ type Durations struct {
 	Buckets   []Bucket `json:"buckets"`
 }
 
-// Bucket counts the runs (attempts of tasks) that took at least From and less than To seconds.
+// Bucket counts the runs that took at least From and less than To seconds.
 type Bucket struct {
 	From  float64  `json:"from"`
 	To    *float64 `json:"to"` // null for the last bucket, which has no upper bound

@@ -1,6 +1,6 @@
 package ledger
 
-// The names of findings, which are problems that the validation of a record finds. They are in four
+// The names of findings, which are problems that the validation finds in records. They are in four
 // groups. The first group is about a file as a whole, and the second about fields and the types of
 // their values. The third group is about values that have the right type but make no sense. The
 // fourth group is about unusual content that other programs write. Findings about JSON itself have

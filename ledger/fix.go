@@ -112,7 +112,8 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 }
 
 // repaired repairs the record doc of the file f. It returns what was repaired, and the text of the
-// repaired record. If the record would still be invalid, the outcome is Refused and the text is nil.
+// repaired record. If the record would still be invalid, the outcome is Refused and the text is
+// nil.
 func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile string) (Fix, []byte) {
 	fix := Fix{Path: f.path(), Outcome: Unchanged}
 	if doc.Root().Kind() == jsontree.Object {
@@ -138,8 +139,8 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 }
 
 // partnerOf returns the other record of the same attempt, from the folder of the other kind: the
-// result of a run, or the run of a result. v is the record in the file f. partnerOf returns the zero
-// Value if the other record is missing or invalid, or if f is not in a folder of a ledger.
+// result of a run, or the run of a result. v is the record in the file f. partnerOf returns the
+// zero Value if the other record is missing or invalid, or if f is not in a folder of a ledger.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {

@@ -88,8 +88,8 @@ func (s *sum) group() Group {
 }
 
 // maxGroups is the maximum number of names that each list of a report distinguishes, such as the
-// list of agents. A limit is needed because names in records are free text, so every record may have
-// a different name.
+// list of agents. A limit is needed because names in records are free text, so every record may
+// have a different name.
 const maxGroups = 1000
 
 // otherNames is the name under which all names beyond maxGroups are counted.
@@ -143,8 +143,8 @@ func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }
 // maxEvidence is the maximum number of beads (task ids) that a recommendation names as examples.
 const maxEvidence = 5
 
-// latest holds the beads (task ids) of the most recent attempts, the latest first, at most
-// maxEvidence beads. Each bead occurs once.
+// latest holds the beads of the most recent attempts, the latest first, at most maxEvidence beads.
+// Each bead occurs once.
 type latest []evidence
 
 type evidence struct {

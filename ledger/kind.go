@@ -24,6 +24,5 @@ func (k Kind) other() Kind {
 	return RunKind
 }
 
-// order returns the position of records of this kind in a list of the records of a task: 0 for run
-// records, 1 for result records, so runs come first.
+// order returns 0 for run records and 1 for result records, so that run records are sorted first.
 func (k Kind) order() int { return slices.Index(Kinds(), k) }

@@ -2,9 +2,10 @@ package ledger
 
 import "context"
 
-// Latest returns the highest recorded attempt number of a task, or 0 if none is recorded. The
-// parameter bead is the id of the task. The result may be higher than the number in the file of the
-// latest record, because other programs may overwrite that file and count from 1 again.
+// Latest returns the highest recorded attempt number of a task, or 0 if none is recorded. It may be
+// higher than the number in the latest record, because other programs overwrite that record and
+// count from 1 again. Latest finds such higher numbers only up to the first number that is not
+// recorded.
 func (s *Store) Latest(bead string) (int, error) {
 	if err := CheckBead(bead); err != nil {
 		return 0, err
@@ -23,7 +24,7 @@ func (s *Store) Latest(bead string) (int, error) {
 }
 
 // latest returns the attempt number in the task's latest record of one kind, or 0 if there is no
-// such record. bead is the id of the task.
+// such record.
 func (s *Store) latest(kind Kind, bead string) (int, error) {
 	record, err := s.load(s.path(kind, bead))
 	if err != nil || record == nil {

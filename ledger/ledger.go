@@ -23,7 +23,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Options configure a ledger, which is a folder of records about attempts. The zero value is valid.
+// Options configure a ledger. The zero value is valid.
 type Options struct {
 	Host        host.Host        // file system and clock; nil means those of this machine
 	Now         func() time.Time // nil means the clock of Host
@@ -62,14 +62,12 @@ func Open(root string, opts Options) *Store {
 // Dir returns the folder of the records of one kind.
 func (s *Store) Dir(kind Kind) string { return filepath.Join(s.root, kind.folder()) }
 
-// path returns the path of the latest run record or result record of a task. bead is the id of the
-// task.
+// path returns the path of the latest run record or result record of a task.
 func (s *Store) path(kind Kind, bead string) string {
 	return filepath.Join(s.Dir(kind), bead+extension)
 }
 
-// keptPath returns the path of a record that is not the latest of its task. bead is the id of the
-// task, and attempt is the number of the attempt.
+// keptPath returns the path of the record of an attempt that is not the latest of its task.
 func (s *Store) keptPath(kind Kind, bead string, attempt int) string {
 	return filepath.Join(s.Dir(kind), keptName(bead, attempt))
 }

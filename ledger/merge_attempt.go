@@ -82,9 +82,8 @@ func (a Attempt) isStuck(now time.Time) bool {
 	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
-// leftOut is a file that a report does not count, with the reason. But if reason is noStart, a
-// whole attempt is not counted. Then the field path holds no path, but the id of the attempt's
-// task.
+// leftOut is a file that a report does not count, with the reason. But if reason is noStart, it is
+// an attempt that the report does not count, and path holds the id of its task.
 type leftOut struct{ reason, path string }
 
 // merged holds the attempts of one task, each combined from its run record and its result record.
@@ -94,8 +93,7 @@ type merged struct {
 	left     []leftOut
 }
 
-// mergeTask reads the files of one task. It combines the run record and the result record of each
-// attempt.
+// mergeTask reads the files of one task, and combines the records of each attempt.
 func mergeTask(h host.Host, t task) merged {
 	var m merged
 	// Read the files from last to first. So result records come before run records. If two files
@@ -189,9 +187,8 @@ func (a *Attempt) addRun(run fields) {
 }
 
 // setStart sets the start time to runStart, the start time in the run record. But if runStart is
-// not a valid time, and the result record has a start time, setStart keeps the latter. There is one
-// exception: if the start time in the result record equals its end time, the start was probably
-// unknown, because fillResult then writes the end time as the start time. So it is not kept.
+// not a valid time, setStart keeps the start time of the result record, unless it is missing or
+// equals the end time: fillResult writes the end time if the start is unknown.
 func (a *Attempt) setStart(runStart string) {
 	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(runStart).IsZero() {
 		a.StartedAt = runStart

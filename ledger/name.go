@@ -31,7 +31,7 @@ func keptName(bead string, attempt int) string {
 	return bead + attemptInfix + strconv.Itoa(attempt) + extension
 }
 
-// fileName is the name of a record's file, split into its parts. bead is the id of the task.
+// fileName is the name of a record's file, split into its parts.
 type fileName struct {
 	file    string
 	bead    string
@@ -54,8 +54,8 @@ func parseName(file string) (fileName, bool) {
 	return fileName{file, stem, 0}, true
 }
 
-// compareNames compares two file names, to sort them by task and then by attempt number. The file
-// name of a task's latest record contains no attempt number. It comes last.
+// compareNames compares two file names, to sort them by task and then by attempt number. The latest
+// record of a task, whose file name has no number, comes last.
 func compareNames(a, b fileName) int {
 	if c := strings.Compare(a.bead, b.bead); c != 0 {
 		return c

@@ -9,8 +9,8 @@ import (
 
 // wholeNumber returns the JSON number in raw as plain digits, without fraction and exponent. It
 // returns false if the number is not an integer. As in JSON Schema, 1.0 and 10e-1 are the integer
-// 1. For a large exponent, wholeNumber appends at most 40 zeros. The returned number may then be too
-// small. But it has the right sign and, like the exact number, does not fit into 64 bits.
+// 1. It appends at most 40 zeros. If there should be more, the result is wrong, but it has the
+// right sign and, like the exact number, does not fit into 64 bits.
 func wholeNumber(raw []byte) (string, bool) {
 	s := string(raw)
 	if !strings.ContainsAny(s, ".eE") {

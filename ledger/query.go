@@ -17,9 +17,8 @@ type Query struct {
 	Agents    []string // only attempts of these agents; if empty, attempts of all agents
 	Models    []string
 	Templates []string
-	// Cost returns the cost of an attempt in US dollars. The files of the ledger do not contain
-	// this cost. bead is the id of the task. If the function Cost is nil, the report has no costs.
-	// Cost is never called concurrently.
+	// Cost returns the cost of an attempt in US dollars, which the records do not contain. If Cost
+	// is nil, no cost is known. Cost is never called concurrently.
 	Cost func(bead string, attempt int) (usd float64, known bool)
 }
 
@@ -133,10 +132,10 @@ func newSelection(q Query) *selection {
 
 const noStart = "no-start-time"
 
-// from returns the attempts in m, which are those of one task, that match the query. If the query
-// has a Since, an attempt matches only if it started or ended at or after that time. If it has
-// neither a readable start nor a readable end, from leaves it out and adds its task's id to m.left.
-// The result reuses the memory of m.attempts.
+// from returns the attempts in m that match the query. If the query has a Since, an attempt matches
+// only if it started or ended at or after that time. Then an attempt without a readable time does
+// not match, and from adds the id of its task to m.left. The result reuses the memory of
+// m.attempts.
 func (s *selection) from(m *merged) []Attempt {
 	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
 		if s.since.text != "" {

@@ -8,8 +8,8 @@ import (
 )
 
 // Run returns the run record of an attempt at the task bead. If attempt is 0, it returns the task's
-// latest run record. If a JSON field has the wrong type, the field of Run stays zero; only
-// [Store.Validate] reports the problem. If there is no such record, the error wraps fs.ErrNotExist.
+// latest run record. If a JSON field has the wrong type, the field of Run stays zero;
+// [Store.Validate] reports such fields. If there is no such record, the error wraps fs.ErrNotExist.
 func (s *Store) Run(bead string, attempt int) (Run, error) {
 	var r Run
 	err := s.read(RunKind, bead, attempt, &r)

@@ -117,8 +117,8 @@ func (t *tally) weakAgents(s Statistics) []Recommendation {
 }
 
 // weakTemplates returns a recommendation for each prompt template whose runs have a low success
-// rate. If there is only one template, it returns no recommendation, because it cannot compare it
-// with another one.
+// rate. If there is only one template, it returns no recommendation, because there is nothing to
+// compare.
 func (t *tally) weakTemplates(s Statistics) []Recommendation {
 	var list []Recommendation
 	for _, tpl := range s.ByTemplate {

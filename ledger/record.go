@@ -9,9 +9,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Version is the schema_version of the run and result records that gaffer writes. They have the
+// Version is the schema_version of the run and result records that gaffer creates. They have the
 // full form, which has more required fields. A record without a schema_version has the minimal
-// form. Other programs write such records; gaffer only reads them.
+// form. gaffer reads such records but does not create them.
 const Version = 1
 
 // DefaultMaxRetries is the maximum number of retries of a task if the caller gives no maximum.

@@ -10,8 +10,8 @@ import (
 
 // Record records a finished attempt, like [Store.Begin] followed by [Store.Finish]. The status of
 // the parameter run must be Running, as for Begin, although the attempt has ended. If the task has
-// no run record yet, Record writes each file only once, which is faster. A caller may repeat Record
-// after a crash.
+// no run record yet, Record writes each file only once, which is faster. A caller that sets
+// r.FinishedAt may repeat Record after a crash.
 func (s *Store) Record(ctx context.Context, run Run, r Result) error {
 	fresh, err := s.record(ctx, run, r)
 	if err != nil || fresh {

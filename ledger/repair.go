@@ -65,8 +65,9 @@ func (r *repair) run(resultFile string) {
 }
 
 // end copies the outcome of the attempt from the result record to the run record, if the run record
-// lacks it, for example because [Store.Finish] was interrupted. It does nothing if there is no
-// result record, or if the result record lacks a final status or an end time.
+// lacks it, for example because [Store.Finish] was interrupted. It does not copy the output summary
+// and the verification. It does nothing if there is no result record, or if the result record lacks
+// a final status or an end time.
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
@@ -103,9 +104,8 @@ func (r *repair) duration() {
 	r.add("duration_seconds", nil)
 }
 
-// prompt sets the field prompt_full if it is missing and the field prompt contains the whole
-// prompt: that field holds only the first characters, but a short prompt was not cut. It sets the
-// hash of the prompt if prompt_full is known and the record has no valid hash.
+// prompt sets the field prompt_full if it is missing and the field prompt is so short that it was
+// not cut. It sets the hash of the prompt if prompt_full is known and the record has no valid hash.
 func (r *repair) prompt() {
 	excerpt, ok := r.root.Get("prompt").Str()
 	if ok && utf8.RuneCountInString(excerpt) < excerptLength {

@@ -1,7 +1,7 @@
 package ledger
 
 // form is the type of the values of a field in a run or result record. It has nothing to do with
-// the two forms of records: the full form, with a schema_version, and the minimal form, without it.
+// the full and the minimal form of a record; see need.
 type form uint8
 
 const (

@@ -110,8 +110,8 @@ func firstNames(names []fileName) []fileName {
 }
 
 // nameOf is like parseName but accepts any file name, because a caller of FixPath or ValidatePath
-// may pass the path of any file. If name is not a name that the file of a record can have, the
-// field bead, which is the task's id, becomes the whole name.
+// may pass the path of any file. If no record can have this name, the whole name counts as the
+// bead.
 func nameOf(name string) fileName {
 	if parsed, ok := parseName(name); ok {
 		return parsed
@@ -119,9 +119,9 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// tasks yields, for each task that has files in the folders, the list of these files. It sorts the
-// tasks by their ids, the beads. The files of a task are in the order of the parameter folders.
-// After an error, tasks yields the error and stops.
+// tasks yields, for each task that has files in the folders, the list of these files. The tasks are
+// sorted by id. The files of a task are in the order of the parameter folders. After an error,
+// tasks yields the error and stops.
 func tasks(folders ...folder) iter.Seq2[task, error] {
 	return func(yield func(task, error) bool) {
 		heads := make([]head, len(folders))
@@ -163,8 +163,8 @@ type head struct {
 
 func (h *head) next() { h.file, h.err, h.more = h.pull() }
 
-// nextBead compares the next files of all folders, and returns the smallest bead, which is the id
-// of a task. more is false if there are no files left.
+// nextBead returns the smallest bead (task id) among the next files of all folders. more is false
+// if there are no files left.
 func nextBead(heads []head) (bead string, more bool, err error) {
 	for _, h := range heads {
 		if h.err != nil {

@@ -10,9 +10,10 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// tasksByBead returns an iterator over the files of the ledger, grouped by the task id (bead) inside
-// the record. Nearly all files have the same task id in the file name. Only the other files, called
-// misnamed, are kept in memory. To find them, tasksByBead reads every record before it returns.
+// tasksByBead returns an iterator over the files of the ledger, grouped by the bead (task id)
+// inside the record. Nearly all files have the same bead in the file name. Only the other files,
+// called misnamed, are kept in memory. To find them, tasksByBead reads every record before it
+// returns.
 func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error) {
 	misnamed, err := s.misnamed(ctx)
 	if err != nil || len(misnamed) == 0 {
@@ -25,7 +26,7 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 		}
 	}
 	return func(yield func(task, error) bool) {
-		left := slices.Sorted(maps.Keys(misnamed)) // task ids whose misnamed files were not yielded yet
+		left := slices.Sorted(maps.Keys(misnamed)) // beads whose misnamed files were not yielded yet
 		for t, err := range tasks(s.folders()...) {
 			if err != nil {
 				yield(nil, err)
@@ -41,8 +42,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 			t = slices.DeleteFunc(t, func(f file) bool { return moved[f.path()] })
 			if len(left) > 0 && left[0] == bead {
 				// Put the misnamed files first. mergeTask reads a task's files from last to first,
-				// and keeps the first record that it reads. So a file whose name contains the right
-				// bead, the task's id, takes precedence.
+				// and keeps the first record of an attempt. So a file whose name contains the right
+				// bead takes precedence.
 				t = append(slices.Clone(misnamed[bead]), t...)
 				slices.SortStableFunc(t, func(a, b file) int { return cmp.Compare(a.kind.order(), b.kind.order()) })
 				left = left[1:]
@@ -59,9 +60,8 @@ func (s *Store) tasksByBead(ctx context.Context) (iter.Seq2[task, error], error)
 	}, nil
 }
 
-// misnamed returns the files whose record contains another task id (bead) than the file name. The
-// files are grouped by the task id in the record. In each group, run records come before result
-// records.
+// misnamed returns the files whose record contains another bead than the file name. The files are
+// grouped by the bead in the record. In each group, run records come before result records.
 func (s *Store) misnamed(ctx context.Context) (map[string]task, error) {
 	found := map[string]task{}
 	look := func(f file) file {

@@ -30,7 +30,8 @@ func Hash(prompt string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Summary returns the last 500 characters of an agent's output, or the whole output if it is shorter.
+// Summary returns the last 500 characters of an agent's output, or the whole output if it is
+// shorter.
 func Summary(output string) string {
 	at := len(output)
 	for range summaryLength {

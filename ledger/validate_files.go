@@ -22,7 +22,7 @@ type ValidatedFile struct {
 type ValidateOptions struct {
 	// Strict limits the valid agent names to the two that the protocol defines, claude and codex,
 	// and to names with the prefix "gaffer-", which steps of gaffer itself have. Strict does not
-	// turn findings of the severity Irregular into findings of the severity Invalid.
+	// make irregular content invalid.
 	Strict bool
 }
 
@@ -93,7 +93,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts V
 }
 
 // reading adds the findings about one file to c. The parameter r is the result of reading the file:
-// its content, or the reason why it is not a valid record.
+// its content, or the reason why it cannot be used as a record.
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":

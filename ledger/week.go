@@ -16,8 +16,8 @@ type Week struct {
 const maxWeeks = 26
 
 // weeks counts runs by the week in which they started. It has separate counts only for the latest
-// maxWeeks weeks in which runs started. The field earlier counts all runs that started before these
-// weeks, and the field undated the runs without a valid time.
+// maxWeeks weeks in which runs started. The field earlier counts the runs of all weeks before, and
+// the field undated those whose week is unknown or in the future.
 type weeks struct {
 	now              time.Time
 	by               map[int64]*sum // counts by week number; see weekOf

@@ -11,9 +11,8 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Check returns the violations of the session protocol in a session's document, which is the
-// content v of status.json. It limits the number of findings. The findings contain path, the path
-// of the document.
+// Check returns the violations of the session protocol in v, the content of a status.json. It
+// limits the number of findings. The findings contain path, the path of the document.
 func Check(path string, v jsontree.Value) []statefile.Finding {
 	c := checker{path: path}
 	status, mismatches := Decode(v)

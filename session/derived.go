@@ -9,9 +9,8 @@ import (
 )
 
 // setDerived sets the values in a session's document that are computed from the agents' statuses:
-// the summary, the statuses of waves, which are groups of agents, and the end of a session whose
-// last agent has ended. It runs once before each write of the document, and changes only values
-// that differ.
+// the summary, the statuses of waves, and the end of a session whose last agent has ended. It runs
+// once before each write of the document, and changes only values that differ.
 func setDerived(root *jsontree.Node, now time.Time) {
 	if agents := root.Child("agents"); agents == nil || agents.Kind() != jsontree.Array {
 		return
@@ -100,9 +99,8 @@ func (s Summary) counts() []namedCount {
 	}
 }
 
-// setDerivedWaves updates the status of each wave, which is a group of agents. The map states has
-// the status of each agent by agent id. If none of a wave's agents is in states, the wave stays
-// unchanged.
+// setDerivedWaves updates the status of each wave. The map states has the status of each agent by
+// agent id. If none of a wave's agents is in states, the wave stays unchanged.
 func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	for _, wave := range waves.Items() {
 		if wave.Kind() != jsontree.Object {
@@ -115,10 +113,10 @@ func setDerivedWaves(waves *jsontree.Node, states map[string]State) {
 	}
 }
 
-// waveState computes the status of a wave, which is a group of agents, from the statuses of these
-// agents. The parameter current is the status of the wave in the document, ids has the ids of the
-// wave's agents, and states has the status of each agent of the session by id. waveState returns
-// false if none of the wave's agents is in states.
+// waveState computes the status of a wave from the statuses of its agents. The parameter current is
+// the status of the wave in the document, ids has the ids of the wave's agents, and states has the
+// status of each agent of the session by id. waveState returns false if none of the wave's agents
+// is in states.
 func waveState(current State, ids jsontree.Value, states map[string]State) (State, bool) {
 	counts := countWave(current, ids.Items(), states)
 	if counts.known == 0 {
@@ -127,14 +125,13 @@ func waveState(current State, ids jsontree.Value, states map[string]State) (Stat
 	return counts.state(), true
 }
 
-// waveCounts counts the agents of a wave, which is a group of agents. known is the number of the
-// wave's agents that the session has. final is how many of these have ended, and ran is how many
-// were started.
+// waveCounts counts the agents of a wave. known is the number of the wave's agents that the session
+// has. ended is how many of these have ended, and started is how many were started.
 type waveCounts struct{ known, ended, started int }
 
-// countWave counts those agents of a wave, a group of agents, that are in states. A cancelled agent
-// may have been started before or not, and the document does not say which. countWave assumes that it
-// was started if waveStatus, the status of the wave, is Running.
+// countWave counts those agents of a wave that are in states. The document does not say whether a
+// cancelled agent was ever started. countWave assumes that it was if waveStatus, the status of the
+// wave, is Running.
 func countWave(waveStatus State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (counts waveCounts) {
 	for _, id := range ids {
 		if state, ok := states[idOf(id)]; ok {

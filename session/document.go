@@ -115,8 +115,7 @@ func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
 	return s, found
 }
 
-// IsComplete reports whether the session has ended, with any of the statuses Complete, Failed and
-// Cancelled.
+// IsComplete reports whether the session has ended: its status is Complete, Failed or Cancelled.
 func (s Status) IsComplete() bool { return s.Status.Final() }
 
 // RunningAgents returns the running agents.

@@ -14,14 +14,13 @@ import (
 // runs the session.
 var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
 
-// Sources returns a copy of the values that the session protocol allows for a session's source,
-// which says what runs the session.
+// Sources returns a copy of the values that the session protocol allows for a session's source.
 func Sources() []string { return slices.Clone(sources) }
 
 // Draft describes a session that [Store.Create] should create. Agents and Waves are JSON arrays as
-// in the session's document; a wave is a group of agents. Create adds the JSON members that each
-// agent and wave must have, and keeps members that it does not know. If Waves is the zero Value or
-// null, Create derives the waves from the member "wave" of each agent, the number of its wave.
+// in the session's document. Create adds the JSON members that each agent and wave must have, and
+// keeps members that it does not know. If Waves is the zero Value or null, Create derives the waves
+// from the member "wave" of each agent, the number of its wave.
 type Draft struct {
 	Source     string
 	SourceFile string
@@ -29,16 +28,14 @@ type Draft struct {
 	Waves      jsontree.Value
 }
 
-// ParseAgents parses the agents of a new session for a [Draft]. The parameter data must be a JSON
-// array, or a JSON object whose member "agents" is an array. name is the file name for error
-// messages.
+// ParseAgents parses the agents of a [Draft]. The parameter data must be a JSON array, or a JSON
+// object whose member "agents" is an array. name is the file name for error messages.
 func ParseAgents(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "agents")
 }
 
-// ParseWaves parses the waves, which are groups of agents, of a new session for a [Draft]. The
-// parameter data must be a JSON array, or a JSON object whose member "waves" is an array. name is
-// the file name for error messages.
+// ParseWaves parses the waves of a [Draft]. The parameter data must be a JSON array, or a JSON
+// object whose member "waves" is an array. name is the file name for error messages.
 func ParseWaves(name string, data []byte) (jsontree.Value, error) {
 	return parseList(name, data, "waves")
 }
@@ -142,10 +139,10 @@ func checkWaves(waves jsontree.Value, ids map[string]int) error {
 	return nil
 }
 
-// checkMembers validates the agents of the wave w, which is a group of agents. The parameter at is
-// the position of w, such as waves[2], for error messages. The keys of ids are the ids of all
-// agents of the session. The map member has the wave number of each agent that is in an earlier
-// wave, by agent id; checkMembers adds the agents of w to it.
+// checkMembers validates the agents of the wave w. The parameter at is the position of w, such as
+// waves[2], for error messages. The keys of ids are the ids of all agents of the session. The map
+// member has the wave number of each agent that is in an earlier wave, by agent id; checkMembers
+// adds the agents of w to it.
 func checkMembers(at string, w Wave, ids, member map[string]int) error {
 	if len(w.Agents) == 0 {
 		return &DraftError{at + ".agents", "the wave has no agents"}

@@ -96,8 +96,7 @@ func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.Strin
 // Invalid returns true, so that callers report that a document is invalid.
 func (e *DocumentError) Invalid() bool { return true }
 
-// DraftError reports that a session was not created, because its agents or waves (groups of agents)
-// are invalid.
+// DraftError reports that a session was not created, because its agents or waves are invalid.
 type DraftError struct {
 	At      string // position of the invalid value, such as agents[2].id, or the name of an invalid file
 	Problem string
@@ -108,8 +107,7 @@ func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
 // Invalid returns true, so that callers report that the given agents or waves are invalid.
 func (e *DraftError) Invalid() bool { return true }
 
-// SourceError reports an invalid source of a new session. The source says what runs the session,
-// and [Sources] lists the valid values.
+// SourceError reports an invalid source of a new session. [Sources] lists the valid values.
 type SourceError struct{ Source string }
 
 func (e *SourceError) Error() string {

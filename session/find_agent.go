@@ -7,7 +7,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// agentsOf yields the agents of a session's document, whose root is the parameter root.
+// agentsOf yields the agents of the session's document with this root.
 func agentsOf(root *jsontree.Node) iter.Seq[*jsontree.Node] {
 	return func(yield func(*jsontree.Node) bool) {
 		agents := root.Child("agents")
@@ -69,8 +69,7 @@ func byID(root *jsontree.Node) map[string]*jsontree.Node {
 }
 
 // notFound returns the error for an agent id that the session does not have. If the id is invalid,
-// this is the error of [statefile.CheckName]. Otherwise it is a NotFoundError, which also lists
-// similar ids.
+// this is the error of [statefile.CheckName]. Otherwise it is a NotFoundError with similar ids.
 func notFound(root *jsontree.Node, id string) error {
 	if err := statefile.CheckName("agent id", id); err != nil {
 		return err

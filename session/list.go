@@ -74,8 +74,8 @@ func (s *Store) folders() ([]string, error) {
 // user may have moved a session's folder and left a link.
 func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
 
-// missing reports whether err says that a file does not exist. The error ENOTDIR says this, too: it
-// means that a parent in the file's path is not a folder, so the file cannot exist.
+// missing reports whether err says that a file does not exist. ENOTDIR says this, too: a parent in
+// the file's path is not a folder.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

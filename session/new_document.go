@@ -88,8 +88,8 @@ func newAgent(given jsontree.Value, dir string) jsontree.Value {
 	return doc.Value()
 }
 
-// waves returns the waves, which are groups of agents, of the new session. If d.Waves is missing or
-// null, waves derives them from the member "wave" of each agent, the number of its wave.
+// waves returns the waves of the new session. If d.Waves is missing or null, waves derives them
+// from the member "wave" of each agent, the number of its wave.
 func (d Draft) waves() []any {
 	var waves []any
 	for _, given := range d.Waves.Items() {

@@ -22,7 +22,7 @@ import (
 //
 // A Recording creates a missing document. It keeps a copy of a damaged document and writes a new
 // one. If other programs change JSON members that the Recording writes, it changes them back. It
-// keeps JSON members, agents and waves (groups of agents) that other programs have added.
+// keeps JSON members, agents and waves that other programs have added.
 //
 // Another program can request a cancellation: in the document, it sets the status of the session,
 // or of an agent that has not ended, to cancelled. See DetectCancel.
@@ -31,7 +31,8 @@ import (
 type Recording struct {
 	// DetectCancel makes [Recording.Write] look for cancellation requests in the document. If
 	// another program has set the status of the session, or of an agent that has not ended, to
-	// cancelled, Write returns a [*CancelledError] and leaves the document unchanged.
+	// cancelled since an earlier Write of this Recording, Write returns a [*CancelledError] and
+	// leaves the document unchanged.
 	DetectCancel bool
 
 	store *Store
@@ -39,13 +40,13 @@ type Recording struct {
 	file  *statefile.File
 	seed  maphash.Seed
 
-	members [][]int // for each wave (group of agents), the indexes of its agents in Status.Agents
+	members [][]int // for each wave, the indexes of its agents in Status.Agents
 	agents  int     // number of agents when the field members was computed
 	last    writtenDocument
 	// unsure is the hash of a document that may be on disk although its write returned an error. It
 	// is 0 if there is no such document.
 	unsure    uint64
-	seen      fileStat  // size and time of the document's file after our last write; zero if unknown
+	seen      fileStat  // size and time of the document's file after our last update; zero if unknown
 	started   time.Time // start of the session, from the last Contents that was given to Write
 	activated bool      // [Recording.activate] has succeeded
 }
@@ -55,13 +56,13 @@ type writtenDocument struct {
 	sum    uint64       // hash of the document, to detect changes by other programs
 	known  bool         // false until the recording has written a document
 	at     []int        // for each agent of the recording, its index in the array agents of the document
-	waves  []State      // status of each wave (group of agents)
+	waves  []State      // status of each wave
 	alone  bool         // the document contains no agents that other programs have added
 	others []waveCounts // for each wave, counts of the agents that other programs have added; nil means none
 }
 
-// fileStat holds the size and modification time of the document's file after a write of the
-// [Recording]. If the file's values differ later, another program has changed the file.
+// fileStat holds the size and modification time of the document's file after an update by the
+// [Recording]. If they differ later, another program has changed the file.
 type fileStat struct {
 	size  int64
 	mtime time.Time
@@ -91,9 +92,9 @@ func (s *Store) Recording(id string) (*Recording, error) {
 func (r *Recording) Close() { r.file.Close() }
 
 // Contents is the state that a session's document should have after [Recording.Write]. The caller
-// must keep the order of Status.Agents between writes, and add new agents at the end. Write itself
-// computes the summary, the statuses of waves (groups of agents) and the paths of the log files. It
-// ignores their values in Status.
+// must keep the order of Status.Agents between writes, and add new agents at the end. Write
+// computes the summary, the statuses of waves and the paths of the log files, and ignores their
+// values in Status.
 type Contents struct {
 	Status *Status
 	// Changed lists the agents that may have changed since the last successful write, as indexes in
@@ -250,10 +251,10 @@ func (r *Recording) update(ctx context.Context, contents func() (Contents, error
 }
 
 // edit changes the session's document to the state want. If no other program has changed the
-// document, and want has no new agents or waves (groups of agents), edit updates only the agents in
-// want.Changed and the values that depend on them. If none of them had to change, it returns
-// errSame. In all other cases it updates the whole document. If DetectCancel is set and another
-// program has requested a cancellation, edit returns a [*CancelledError].
+// document, and want has no new agents or waves, edit updates only the agents in want.Changed, the
+// values that depend on them, and the members of the session itself. If nothing had to change, it
+// returns errSame. In all other cases it updates the whole document. If DetectCancel is set and
+// another program has requested a cancellation, edit returns a [*CancelledError].
 func (r *Recording) edit(doc *jsontree.Doc, want Contents) (next writtenDocument, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(want.Status.Agents) || len(r.last.waves) != len(want.Status.Waves)
@@ -335,7 +336,7 @@ func cancelRequest(root *jsontree.Node, want *Status) error {
 }
 
 // usable reports whether the document can be updated: it is a JSON object that is not empty, and
-// its agents, if any, are an array.
+// its agents are an array, null or missing.
 func (r *Recording) usable(root *jsontree.Node) bool {
 	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
 }
@@ -452,9 +453,8 @@ func (r *Recording) activate() error {
 
 // startedBefore reports whether this session started before the session otherID. It compares the
 // start times and not the ids, because an id need not contain a time. If both sessions started in
-// the same second, it compares the ids. So the processes of both sessions agree which of them
-// becomes the active session. If the other session has no readable start time, startedBefore
-// returns false.
+// the same second, it compares the ids, so that the processes of both sessions agree on the active
+// session. If the other session has no readable start time, startedBefore returns false.
 func (r *Recording) startedBefore(otherID string) bool {
 	is, err := r.store.Load(otherID)
 	switch {

@@ -7,9 +7,9 @@ import (
 )
 
 // updateChanged updates the document of a session if only some agents have changed: it sets the
-// agents whose indexes are in want.Changed, and the values that are computed from the agents, such
-// as the summary. The caller must make sure that no other program has changed the document since r
-// last wrote it.
+// agents whose indexes are in want.Changed, the values that are computed from the agents, such as
+// the summary, and the members of the session itself. The caller must make sure that no other
+// program has changed the document since r last wrote it.
 func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDocument {
 	next := r.last
 	agents := slices.Collect(agentsOf(root))
@@ -30,9 +30,9 @@ func (r *Recording) updateChanged(root *jsontree.Node, want Contents) writtenDoc
 	return next
 }
 
-// updateAll sets all agents, all waves (groups of agents), the summary and all JSON members of the
-// session in the document. It is needed, for example, if another program has changed the document.
-// It keeps the agents, waves and JSON members that other programs have added.
+// updateAll updates the whole document: all agents, all waves, the summary and the members of the
+// session itself. It is needed, for example, if another program has changed the document. It keeps
+// the agents, waves and JSON members that other programs have added.
 func (r *Recording) updateAll(root *jsontree.Node, want *Status) writtenDocument {
 	setSessionMembers(root, r.id, want)
 	agents := root.Array("agents")
@@ -101,8 +101,8 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// wavesOf returns the waves of a document, which are groups of agents. The map's keys are the wave
-// numbers. If two waves have the same number, the map contains the first of them.
+// wavesOf returns the waves of a document by wave number. If two waves have the same number, the
+// map contains the first of them.
 func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	waves := map[int]*jsontree.Node{}
 	for _, node := range root.Child("waves").Items() {
@@ -114,11 +114,10 @@ func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
 	return waves
 }
 
-// setMembers sets the list of agent ids of each wave, which is a group of agents, and appends waves
-// that are missing in the document. The parameter states has the status of each agent by agent id.
-// If other programs have added agents to a wave, these agents stay in it. For each wave, setMembers
-// returns how many agents of other programs it contains, how many of these were started, and how
-// many have ended.
+// setMembers sets the list of agent ids of each wave, and appends waves that are missing in the
+// document. The parameter states has the status of each agent by agent id. If other programs have
+// added agents to a wave, these agents stay in it. For each wave, setMembers returns the counts of
+// these agents.
 func setMembers(root *jsontree.Node, want *Status, states map[string]State) []waveCounts {
 	ours := make(map[string]bool, len(want.Agents))
 	for _, a := range want.Agents {
@@ -143,9 +142,8 @@ func setMembers(root *jsontree.Node, want *Status, states map[string]State) []wa
 	return others
 }
 
-// joinAgents returns the list of the agent ids of a wave. The list begins with the parameter ours,
-// the ids of the recording's own agents. The parameter theirs follows, the ids of other programs'
-// agents.
+// joinAgents returns the list of the agent ids of a wave: first ours, the ids of the recording's
+// own agents, and then theirs, the ids of other programs' agents.
 func joinAgents(ours []string, theirs []jsontree.Value) any {
 	if len(theirs) == 0 {
 		return ours
@@ -167,9 +165,8 @@ func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
 	}
 }
 
-// waveStates returns the status of each wave in want. A wave is a group of agents, and its status
-// depends on how many of them were started and how many have ended. The parameter others has these
-// counts for the agents of other programs; it is nil if there are no such agents. A cancelled agent
+// waveStates returns the status of each wave in want. The parameter others has, for each wave, the
+// counts of the agents of other programs; it is nil if there are no such agents. A cancelled agent
 // of the recording counts as started if its StartedAt is set.
 func (r *Recording) waveStates(want *Status, others []waveCounts) []State {
 	if len(r.members) != len(want.Waves) || r.agents != len(want.Agents) {

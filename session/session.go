@@ -18,11 +18,11 @@ package session
 
 import "slices"
 
-// State is the status of an agent, of a session, or of a wave, which is a group of agents.
+// State is the status of an agent, a session or a wave.
 type State string
 
-// The statuses that a status document may contain. Only a wave, which is a group of agents, can be
-// Pending, and only an agent can be Queued. A wave is never Failed or Cancelled.
+// The statuses that a status document may contain. Only a wave can be Pending, and only an agent
+// can be Queued. A wave is never Failed or Cancelled.
 const (
 	Pending   State = "pending"
 	Queued    State = "queued"
@@ -32,20 +32,19 @@ const (
 	Cancelled State = "cancelled"
 )
 
-// nextStates lists the statuses that may follow each status of an agent. A status that is not a key
-// of the map is final: no other status may follow it.
+// nextStates lists the statuses that may follow each status of an agent. No status may follow a
+// status that is not a key of the map.
 var nextStates = map[State][]State{
 	Queued:  {Running, Cancelled},
 	Running: {Complete, Failed, Cancelled},
 }
 
-// nextSessionStates lists the statuses that may follow each status of a session. A status that is
-// not a key of the map is final: no other status may follow it.
+// nextSessionStates is like nextStates, for sessions.
 var nextSessionStates = map[State][]State{
 	Running: {Complete, Failed, Cancelled},
 }
 
-// The statuses that agents, sessions and waves (groups of agents) may have in a status document.
+// The statuses that agents, sessions and waves may have in a status document.
 var (
 	agentStates   = []State{Queued, Running, Complete, Failed, Cancelled}
 	sessionStates = []State{Running, Complete, Failed, Cancelled}
@@ -74,10 +73,9 @@ func (s State) Label() string {
 	return string(s)
 }
 
-// checkTransition checks the change of a status. It returns nil if the change is allowed, and a
-// [*TransitionError] if not. The parameter table lists, for each status, the statuses that may
-// follow it. The parameter subject names the agent or session in the text of the error, such as
-// "agent 003".
+// checkTransition returns a [*TransitionError] if the status may not change in this way. The
+// parameter table lists, for each status, the statuses that may follow it. The parameter subject
+// names the agent or session in the text of the error, such as "agent 003".
 func checkTransition(table map[State][]State, subject string, from, to State) error {
 	if slices.Contains(table[from], to) {
 		return nil

@@ -87,11 +87,11 @@ func (f *File) try(path string, batch []*request) error {
 	return f.write(old, doc.Bytes())
 }
 
-// open reads the document that an update will change. In two cases, it returns a new document with
-// the content Options.Empty instead, if that is not nil. The first case is that the file is
-// missing. The second case is that the file is not JSON, Options.StartOver is true, and the
-// document's path is not a link; open then first saves a copy of the file. In all other cases, open
-// returns an error if it cannot read the document.
+// open reads the document that an update will change. If Options.Empty is not nil, it returns a new
+// document with this content in two cases: the file is missing; or it is not JSON,
+// Options.StartOver is true, and the document's path is not a link. In the second case, open first
+// saves a copy of the file. If it cannot read the document for another reason, open returns an
+// error.
 func (f *File) open(path string) (readFile, *jsontree.Doc, error) {
 	f.removeTemps(path)
 	doc, data, info, err := f.readDocument()

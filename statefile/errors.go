@@ -22,7 +22,7 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the error that says where the file is not JSON.
 func (e *CorruptError) Unwrap() error { return e.Syntax }
 
-// Invalid always reports true: the cause of this error is the invalid content of a document.
+// Invalid reports true: the content of a document is invalid.
 func (e *CorruptError) Invalid() bool { return true }
 
 // FormError reports that the file at a path cannot be a document, for example because it is a
@@ -33,7 +33,7 @@ type FormError struct {
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid always reports true: the cause of this error is a file that cannot be a document.
+// Invalid reports true: the file cannot be a document.
 func (e *FormError) Invalid() bool { return true }
 
 // StepError reports that a step of an update failed, such as the sync of the new file.
@@ -65,8 +65,7 @@ func (e *LockError) Error() string {
 	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
 }
 
-// Conflict always reports true: the cause of this error is another program, which prevents the
-// update.
+// Conflict reports true: another program prevents the update.
 func (e *LockError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -81,11 +80,11 @@ type NameError struct {
 
 func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
 
-// Usage always reports true: the cause of this error is a wrong argument of the command.
+// Usage reports true: an argument of the command is wrong.
 func (e *NameError) Usage() bool { return true }
 
-// cause returns the innermost of the errors that err wraps. It thereby drops the path of a file
-// error, because the message of the caller already contains a path.
+// cause returns the innermost error in err. This drops the path of a file error, because the
+// message of the caller already contains a path.
 func cause(err error) error {
 	for {
 		next := errors.Unwrap(err)

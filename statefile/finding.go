@@ -2,7 +2,7 @@ package statefile
 
 import "fmt"
 
-// Finding is one violation of a document's protocol, the rules for the content of the document.
+// Finding is one violation of a document's protocol, that is, of the rules for its content.
 type Finding struct {
 	Path     string   `json:"path"`         // path of the document, or of another file such as its lock
 	At       string   `json:"at,omitempty"` // path within the document, such as agents[2].status; empty means the whole document
@@ -15,8 +15,7 @@ type Finding struct {
 type Severity string
 
 const (
-	// Invalid means that the document breaks the rules of its protocol, so a program may misread
-	// it.
+	// Invalid means that the document breaks its protocol, so a program may misread it.
 	Invalid Severity = "invalid"
 	// Irregular means that gaffer understands the document, but some other programs may not.
 	Irregular Severity = "irregular"

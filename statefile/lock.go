@@ -225,9 +225,9 @@ type watchedLock struct {
 // modified more than staleLockAge ago. The modification time of a folder with an owner file does
 // not count, because gaffer may create the folder long before it takes the lock.
 //
-// A lock that has not changed is stale even if its owner is alive. The reason is that this process
-// holds the advisory lock, which a gaffer process releases only after its lock folder. So the owner
-// has already tried to delete the folder, but could not.
+// A lock that has not changed is stale even if its owner is alive. This process holds the advisory
+// lock, which a gaffer process releases only after its lock folder. So the owner has already tried
+// to release the folder, but could not.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
 	// Do not use Stat, which fails if the path is a link whose target is missing: even such a link
 	// blocks other programs, so it counts as a lock.
@@ -252,9 +252,9 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 }
 
 // StaleLock describes the holder of a lock folder and reports whether the lock is stale. It returns
-// false if there is no folder. StaleLock looks at the folder only once, so it cannot notice that a
-// lock has not changed for a long time. So it also returns false for such a lock if the owner is
-// alive.
+// false if there is no folder. StaleLock looks at the folder only once. So if the folder has an
+// owner file, it returns true only if the owner is dead, even if the lock has not changed for a
+// long time.
 func StaleLock(h host.Host, folder string) (holder string, stale bool) {
 	return new(watchedLock).judge(h, folder)
 }
@@ -283,8 +283,7 @@ func (h *heldLock) breakFolder(folder, holder string, made time.Time) bool {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	// If the path aside is a link, do not delete the owner file in the folder that the link points
-	// to.
+	// If aside is a link, do not delete the owner file in the folder that the link points to.
 	if err == nil && info.IsDir() {
 		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	}

@@ -125,7 +125,7 @@ func sibling(path, name string) string {
 }
 
 // hiddenPrefix returns the start of the paths of the hidden files and folders beside path that are
-// created for the given purpose. The parameter purpose is, for example, forUpdate.
+// created for the given purpose, such as forUpdate.
 func hiddenPrefix(path, purpose string) string {
 	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
 }

@@ -63,14 +63,14 @@ func (*NoStatusError) Error() string {
 	return fmt.Sprintf("the answer has no status: neither an object with %q nor a line %q", "status", "**Status:** WORD")
 }
 
-// Conflict reports true: an agent's answer without a status cannot be applied to the session.
+// Conflict reports true: an answer without a status cannot be applied to the session.
 func (*NoStatusError) Conflict() bool { return true }
 
-// UnclearError reports that an agent's answer has no clear verdict: its last statement of a status,
-// such as PASS, cannot be read, or other text in the answer contradicts this statement.
+// UnclearError reports that the last verdict in an agent's answer cannot be read, or that other
+// text in the answer contradicts it.
 type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }
 
-// Conflict reports true: an agent's answer with an unclear status cannot be applied to the session.
+// Conflict reports true: an answer with an unclear status cannot be applied to the session.
 func (*UnclearError) Conflict() bool { return true }

@@ -15,9 +15,9 @@ type Field struct{ Name, Value string }
 
 // NewBody builds the body of a message from one role of the team to another. In the parameter
 // fields, a list may occur several times, once for each item of the list; any other field may occur
-// only once. The field called "issues" is a list of JSON objects, so each of its values must be the
-// JSON text of an object. NewBody returns a [*PairError] if the protocol defines no messages from
-// the one role to the other, and a [*BodyError] if a field is unknown or its value is not allowed.
+// only once. Each value of the list "issues" must be the JSON text of an object. NewBody returns a
+// [*PairError] if the protocol defines no messages from the one role to the other, and a
+// [*BodyError] if a field is unknown or its value is not allowed.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -76,9 +76,9 @@ func fieldsOf(path string, v jsontree.Value) (fields []Field) {
 	return fields
 }
 
-// BodyFields lists the names of the fields, such as context.notes, that the body of a message from
-// one role of the team to another can have. It returns a [*PairError] if the protocol defines no
-// messages from the first role to the second.
+// BodyFields lists the names of the fields that the body of a message from one role to another can
+// have, such as context.notes. It returns a [*PairError] if the protocol defines no messages from
+// the first role to the second.
 func BodyFields(from, to Role) ([]string, error) {
 	c, err := channelFor(from, to)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// checker validates one of the team's JSON documents and collects the findings, which are the
-// problems to report.
+// checker validates one of the team's JSON documents and collects the findings.
 type checker struct {
 	path    string
 	written time.Time // modification time of the file; zero if unknown

@@ -38,8 +38,8 @@ func (f *folder) written(path string) time.Time {
 	return info.ModTime()
 }
 
-// checkOrder compares the times in the object v. It adds a finding if the end_time of v is before
-// its start_time, and another finding if the last_update of v is before its start_time.
+// checkOrder adds a finding if the end_time of the object v is before its start_time, and another
+// one if its last_update is.
 func (c *checker) checkOrder(v jsontree.Value, at string) {
 	for _, name := range []string{"end_time", "last_update"} {
 		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
@@ -57,9 +57,8 @@ func (c *checker) checkAfter(reference, t jsontree.Value, at, name string) {
 	}
 }
 
-// checkTimes compares other times with the start of the session. It adds a finding if the
-// last_update in pm_state.json is before the session's start, and one for each group of tasks whose
-// start_time is before the session's start.
+// checkTimes adds a finding for each of these times that is before the start of the session: the
+// last_update in pm_state.json, and the start_time of each group of tasks.
 func (f *folder) checkTimes() {
 	start := f.values[OrchestratorDoc].Get("start_time")
 	const name = "the session's start_time"

@@ -51,8 +51,7 @@ var channels = []channel{
 	{TechLeadToDevDoc, TechLead, Developer, func() Body { return new(Review) }},
 }
 
-// Pairs lists the sender and the receiver of each channel. A channel is for the messages that one
-// role of the team sends to another.
+// Pairs lists the pairs of a sender and a receiver for which the protocol defines messages.
 func Pairs() [][2]Role {
 	var pairs [][2]Role
 	for _, c := range channels {
@@ -70,8 +69,8 @@ func channelOf(d Document) (channel, bool) {
 	return channel{}, false
 }
 
-// channelFor returns the channel for messages from one role of the team to another. It returns a
-// [*PairError] if the protocol defines no such messages.
+// channelFor returns the channel for messages from one role to another. It returns a [*PairError]
+// if the protocol defines no such messages.
 func channelFor(from, to Role) (channel, error) {
 	for _, c := range channels {
 		if c.from == from && c.to == to {

@@ -38,8 +38,8 @@ func removeActiveAgent(n *jsontree.Node, by Role, group string) {
 	}
 }
 
-// editGroups edits n, the content of group_status.json: it changes the groups of tasks from
-// previous to want.
+// editGroups edits n, the content of group_status.json: it changes the groups from previous to
+// want.
 func editGroups(n *jsontree.Node, previous, want Groups) {
 	before, after := previous.byID(), want.byID()
 	for _, g := range previous {
@@ -74,8 +74,8 @@ func addGroup(n *jsontree.Node, g Group) {
 	editGroup(note, old, g)
 }
 
-// editGroup changes those fields of n that differ between previous and want. n is a group of tasks
-// in group_status.json. editGroup edits only the fields that [Advance] can change; the name and the
+// editGroup changes those fields of n that differ between previous and want. n is a group in
+// group_status.json. editGroup edits only the fields that [Advance] can change; the name and the
 // branch of a group, for example, stay unchanged.
 func editGroup(n *jsontree.Node, previous, want Group) {
 	set(n, "status", previous.Status, want.Status)
@@ -122,8 +122,8 @@ func set[T comparable](n *jsontree.Node, name string, previous, want T) {
 	}
 }
 
-// editPM sets the values in pm_state.json that are computed from the statuses of the groups of
-// tasks, such as the percentage of complete groups.
+// editPM sets the values in pm_state.json that are computed from the statuses of the groups, such
+// as the percentage of complete groups.
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)

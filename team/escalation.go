@@ -11,8 +11,8 @@ type Escalation struct {
 	To    Role `json:"to"`
 }
 
-// limits lists how often agents of each role may be started on one group of tasks, and which role
-// has to help with the group after that.
+// limits lists how often agents of each role may be started on one group, and which role has to
+// help with the group after that.
 var limits = []struct {
 	role  Role
 	limit int
@@ -23,14 +23,12 @@ var limits = []struct {
 	{TechLead, 3, PM},
 }
 
-// Stuck returns the counters of the group g that exceed their limits. Each counter says how often
-// agents of one role were started on this group of tasks.
+// Stuck returns the counters of the group g that exceed their limits.
 func Stuck(g Group) []Escalation {
 	return slices.DeleteFunc(Counters(g), func(e Escalation) bool { return e.Count <= e.Limit })
 }
 
-// Counters returns, for each role with a limit, how often its agents were started on the group of
-// tasks g, together with the limit.
+// Counters returns all counters of the group g, with their limits.
 func Counters(g Group) []Escalation {
 	var all []Escalation
 	for _, l := range limits {

@@ -30,7 +30,7 @@ type Group struct {
 	LastUpdate       Time            `json:"last_update"`
 }
 
-// Iterations counts how often agents of each role were started on a group of tasks.
+// Iterations counts how often agents of each role were started on a group.
 type Iterations struct {
 	Developer int `json:"developer"`
 	QA        int `json:"qa"`
@@ -54,7 +54,7 @@ func (n *Iterations) of(r Role) *int {
 	return &n.TechLead
 }
 
-// TestResults counts the tests of a group of tasks, separately for each kind of test.
+// TestResults counts the tests of a group, separately for each kind of test.
 type TestResults struct {
 	UnitTests        *TestCount `json:"unit_tests,omitempty"`
 	IntegrationTests *TestCount `json:"integration_tests,omitempty"`
@@ -74,7 +74,7 @@ func (n *TestCount) DecodeJSON(v jsontree.Value) error {
 	return decodeCounts(v, map[string]*int{"total": &n.Total, "passed": &n.Passed, "failed": &n.Failed})
 }
 
-// Feedback is one decision of the tech lead about a group of tasks.
+// Feedback is one decision of the tech lead about a group.
 type Feedback struct {
 	Iteration int      `json:"iteration"`
 	Decision  Decision `json:"decision"`
@@ -82,7 +82,7 @@ type Feedback struct {
 	Timestamp Time     `json:"timestamp,omitzero"`
 }
 
-// Decision is what the tech lead decided about the work on a group of tasks.
+// Decision is what the tech lead decided about the work on a group.
 type Decision string
 
 // The decisions of the tech lead.
@@ -92,22 +92,22 @@ const (
 	DecisionUnblocked        Decision = "unblocked"
 )
 
-// Blocker is a problem that prevents the work on a group of tasks from continuing.
+// Blocker is a problem that prevents the work on a group from continuing.
 type Blocker struct {
 	Description string `json:"description"`
 	Resolved    bool   `json:"resolved"`
 	Resolution  string `json:"resolution"`
 }
 
-// QualityMetrics says how the tech lead rates the quality of the work on a group of tasks.
+// QualityMetrics says how the tech lead rates the quality of the work on a group.
 type QualityMetrics struct {
 	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil if unknown
 	SecurityIssuesCount *int     `json:"security_issues_count,omitempty"`
 	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
-// newGroup returns the initial state of a group of tasks, with the status pending. p is the group
-// in the plan.
+// newGroup returns the initial state of a group, with the status pending. p is the group in the
+// plan.
 func newGroup(p TaskGroup, now Time) Group {
 	return Group{
 		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,
@@ -142,9 +142,9 @@ func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the groups of tasks in the object v. It skips members without a status, because
-// they are notes that other programs have written. If a group's id occurs twice, the last member
-// with this id counts.
+// DecodeJSON reads the groups in the object v. It skips members without a status, because they are
+// notes that other programs have written. If a group's id occurs twice, the last member with this
+// id counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")

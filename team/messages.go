@@ -19,7 +19,7 @@ type Draft struct {
 	Group    string
 	From, To Role
 	Subject  string
-	Body     Body // must have the type for messages from the role From to the role To, such as *Handoff; nil means an empty body
+	Body     Body // must have the type for messages from From to To, such as *Handoff; nil means an empty body
 }
 
 // Send appends the message d to the document for messages from d.From to d.To, and returns the
@@ -117,8 +117,8 @@ func (s *Store) messageIDs() (map[string]bool, error) {
 	return ids, nil
 }
 
-// freeMessageID returns a message id that is not in the set taken. An id contains the time in
-// seconds. Further ids of the same second get increasing suffixes, so that a new id sorts after the
+// freeMessageID returns a message id that is not in the set taken. The id contains the time in
+// seconds. Later ids of the same second get increasing suffixes, so that they sort after the
 // earlier ones.
 func freeMessageID(now time.Time, taken map[string]bool) string {
 	base := "msg_" + stampOf(now)

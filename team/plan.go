@@ -15,12 +15,12 @@ type Plan struct {
 	Reasoning string
 	Tasks     []Task
 	Groups    []TaskGroup
-	Phases    []ExecutionPhase // sets of groups that start one after the other; if empty, each group waits only for its dependencies
+	Phases    []ExecutionPhase // steps that open one after the other; if empty, each group waits only for its dependencies
 }
 
 // Plan records the project manager's plan. If the plan has execution phases, Plan also opens the
-// first one, so that its groups of tasks can start. The groups of the plan replace all existing
-// groups, and each of them is pending. Plan also removes the project manager from the active
+// first one, so that its groups of tasks can start. Existing groups that are not in the plan are
+// deleted, and new groups are pending. Plan also removes the project manager from the active
 // agents. It returns a [*BadPlanError] if the plan cannot be executed. If a group of an earlier
 // plan has already started, Plan changes nothing and returns a [*TransitionError].
 func (s *Store) Plan(ctx context.Context, p Plan) error {
@@ -63,9 +63,9 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 	})
 }
 
-// plannedGroups returns the groups of tasks of the plan p. If the parameter existing contains a
-// group with the same id, plannedGroups returns that group unchanged; otherwise it returns a new
-// group. Groups that are only in existing are left out.
+// plannedGroups returns the groups of the plan p. If the parameter existing contains a group with
+// the same id, plannedGroups returns that group unchanged; otherwise it returns a new group. Groups
+// that are only in existing are left out.
 func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	var groups Groups
 	there := existing.byID()
@@ -79,10 +79,10 @@ func plannedGroups(p Plan, existing Groups, now Time) Groups {
 	return groups
 }
 
-// OpenPhase opens the next execution phase of the plan, so that the groups of tasks in it can
-// start. It returns the number of this phase. It also removes the project manager from the active
-// agents. It returns a [*PhaseError] if a group of an open phase is not complete yet, or if all
-// phases are already open.
+// OpenPhase opens the next execution phase of the plan, so that the groups in it can start. It
+// returns the number of this phase. It also removes the project manager from the active agents. It
+// returns a [*PhaseError] if a group of an open phase is not complete yet, or if all phases are
+// already open.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()

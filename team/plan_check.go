@@ -52,8 +52,8 @@ func (p Plan) checkDependencies(ids map[string]bool) error {
 	return nil
 }
 
-// cycle returns the ids of groups of tasks that depend on each other in a cycle, with the first id
-// repeated at the end. It returns nil if there is no cycle.
+// cycle returns the ids of groups that depend on each other in a cycle, with the first id repeated
+// at the end. It returns nil if there is no cycle.
 func (p Plan) cycle() []string {
 	w := cycleSearch{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
 	for _, g := range p.Groups {
@@ -67,8 +67,8 @@ func (p Plan) cycle() []string {
 	return nil
 }
 
-// cycleSearch is a depth-first search for a cycle of dependencies between groups of tasks. It
-// visits each group at most once.
+// cycleSearch is a depth-first search for a cycle of dependencies between groups. It visits each
+// group at most once.
 type cycleSearch struct {
 	needs         map[string][]string // maps the id of a group to the ids of the groups that it depends on
 	path          []string            // ids of the groups from the start of the search to the current group
@@ -132,10 +132,9 @@ func (p ExecutionPhase) check(ids map[string]bool) error {
 	return nil
 }
 
-// checkPhaseOrder returns an error if a group of tasks is in no execution phase, or depends on a
-// group in a later phase. Such a dependency could never be met, because a phase opens only after
-// the groups of all earlier phases are complete. phaseIndex maps the id of a group to the index of
-// its phase.
+// checkPhaseOrder returns an error if a group is in no execution phase, or depends on a group in a
+// later phase. Such a dependency could never be met, because a phase opens only after the groups of
+// all earlier phases are complete. phaseIndex maps the id of a group to the index of its phase.
 func (p Plan) checkPhaseOrder(phaseIndex map[string]int) error {
 	for _, g := range p.Groups {
 		if _, ok := phaseIndex[g.ID]; !ok {

@@ -73,7 +73,7 @@ type TaskGroup struct {
 	EstimatedEffortMinutes float64      `json:"estimated_effort_minutes,omitempty"`
 }
 
-// TaskGroups is the list of the groups of tasks in the project manager's plan.
+// TaskGroups is the list of the groups in the project manager's plan.
 type TaskGroups []TaskGroup
 
 // MarshalJSON writes the groups as a list, as the protocol requires, even if there are none.
@@ -103,7 +103,7 @@ func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
 	return errors.New("an array")
 }
 
-// ExecutionPhase is a set of groups of tasks that agents may work on at the same time.
+// ExecutionPhase is a set of groups that agents may work on at the same time.
 type ExecutionPhase struct {
 	PhaseNumber   int          `json:"phase_number"`
 	GroupIDs      List[string] `json:"group_ids"`
@@ -130,8 +130,8 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
-// groupName returns the id of a group of tasks. v is either the id itself, or an object that
-// contains the id.
+// groupName returns the id of a group. v is either the id itself, or an object that contains the
+// id.
 func groupName(v jsontree.Value) string {
 	if v.Kind() == jsontree.Object {
 		return v.Get("id").Text()

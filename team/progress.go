@@ -17,8 +17,8 @@ func allGroups(pm PMState, groups Groups) Groups {
 	return all
 }
 
-// stages maps each status of a group of tasks to a phase of the session. The session's phase is the
-// earliest of the phases of its groups; CurrentPhase computes it.
+// stages maps each status of a group to a phase of the session. The session's phase is the earliest
+// of the phases of its groups; CurrentPhase computes it.
 var stages = map[GroupStatus]Phase{
 	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
 	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
@@ -27,14 +27,13 @@ var stages = map[GroupStatus]Phase{
 	Complete: PMFinalCheck,
 }
 
-// phaseOrder lists the session's phases in the order in which groups of tasks pass through them.
+// phaseOrder lists the session's phases in the order in which groups pass through them.
 var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
 
 // CurrentPhase returns the phase of the session, such as QA testing. This is the phase of the group
-// of tasks with the least progress. Groups that still wait for the start of their execution phase,
-// which is a step of the plan, do not count. A group with an unknown status counts as one with the
-// least progress. If there are no groups yet, or the session is completed, CurrentPhase returns the
-// parameter previous.
+// with the least progress. Groups whose execution phase in the plan has not started do not count;
+// see openGroups. A group with an unknown status counts as one with the least progress. If there
+// are no groups yet, or the session is completed, CurrentPhase returns the parameter previous.
 func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	open := openGroups(pm, allGroups(pm, groups))
 	if previous == Completed || len(open) == 0 {
@@ -47,10 +46,10 @@ func CurrentPhase(pm PMState, groups Groups, previous Phase) Phase {
 	return phaseOrder[earliest]
 }
 
-// openGroups returns the groups of tasks that need not wait for an execution phase of the plan:
-// groups whose execution phase has started, and groups that are in no execution phase. If no
-// execution phase has started, openGroups returns all groups, because some programs never set the
-// status of these phases.
+// openGroups returns the groups that need not wait for an execution phase of the plan: groups whose
+// execution phase has started, and groups that are in no execution phase. If no execution phase has
+// started, openGroups returns all groups, because some programs never set the status of these
+// phases.
 func openGroups(pm PMState, groups Groups) Groups {
 	later := map[string]bool{}
 	begun := false
@@ -66,14 +65,14 @@ func openGroups(pm PMState, groups Groups) Groups {
 	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return later[g.ID] })
 }
 
-// Progress is the progress of a session, computed from the statuses of its groups of tasks.
+// Progress is the progress of a session, computed from the statuses of its groups.
 type Progress struct {
 	Completed, InProgress, Pending List[string] // ids of groups
 	Percentage                     float64      // percentage of complete groups, with one decimal
 }
 
-// Measure computes the progress of a session. A group of tasks that is in the plan but not among
-// the given groups counts as pending. A group with an unknown status counts as in progress.
+// Measure computes the progress of a session. A group that is in the plan but not among the given
+// groups counts as pending. A group with an unknown status counts as in progress.
 func Measure(pm PMState, groups Groups) Progress {
 	var p Progress
 	all := allGroups(pm, groups)

@@ -10,13 +10,12 @@ import (
 // completes a group of tasks or the session.
 type Routing struct {
 	// Roles lists the roles to start, one after the other: each is started when the previous one
-	// has answered. There are four cases in which Roles is empty: the group of tasks or the session
-	// is done; the answer was a plan; the statuses of the groups determine which role is next; the
-	// user has to answer a question.
+	// has answered. There are four cases in which Roles is empty: the group or the session is done;
+	// the answer was a plan; the statuses of the groups determine which role is next; the user has
+	// to answer a question.
 	Roles []Role
-	// Group reports whether the status word of the answer completes the group of tasks. Session
-	// reports whether it completes the session, for which there are further conditions; see
-	// CheckComplete.
+	// Group reports whether the status word of the answer completes the group. Session reports
+	// whether it completes the session, for which there are further conditions; see CheckComplete.
 	Group, Session bool
 }
 
@@ -53,7 +52,7 @@ var routes = []struct {
 
 // Route returns the routing for an agent's answer with this status word. If the role may not use
 // the word, Route returns an [*UnknownWordError] together with a routing that only starts the tech
-// lead, and that completes neither the group of tasks nor the session.
+// lead, and that completes neither the group nor the session.
 func Route(by Role, word Word) (Routing, error) {
 	for _, r := range routes {
 		if r.by == by && r.word == word {
@@ -97,8 +96,8 @@ func (e *UnknownWordError) Conflict() bool { return true }
 
 // CheckComplete returns nil if an agent's status word ends the session, and a [*CompleteError] if
 // not. The word ends the session if three conditions are met: it is the project manager's COMPLETE,
-// there is at least one group of tasks, and every group is complete. A group that is planned in pm
-// but missing from the parameter groups counts as not complete.
+// there is at least one group, and every group is complete. A group that is planned in pm but
+// missing from the parameter groups counts as not complete.
 func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
 	if by != PM || word != WordComplete {
 		return &CompleteError{By: by, Word: word}

@@ -22,7 +22,7 @@ type rule struct {
 	form    form
 	null    bool
 	words   []string // the allowed strings; if empty, all are allowed
-	unknown string   // name of the finding (the reported problem) for a string that is not in words
+	unknown string   // name of the finding for a string that is not in words
 	fields  []field  // members of an object, in the protocol's order
 	each    *rule    // rule for each item of a list or member of a dictionary
 	// keys lists the names of the members that together identify an item of a list. If keys is
@@ -34,8 +34,8 @@ type rule struct {
 	// has sent the message.
 	sent bool
 
-	// wild lists the JSON types that some programs wrongly write instead of the type form. It maps
-	// each of these types to the name of the finding that reports it.
+	// wild lists the kinds of values that some programs wrongly write instead of the required form.
+	// It maps each kind to the name of the finding that reports it.
 	wild map[jsontree.Kind]string
 	// aliases lists wrong names that some programs use for a field. It maps each of them to the
 	// name that the protocol defines.

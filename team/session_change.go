@@ -74,8 +74,7 @@ func (s *Store) finishChange() error {
 	if err != nil {
 		return &PlanError{Path: s.changePath(), Err: err}
 	}
-	// Sync the folder, because the process that wrote the plan may have died before it synced the
-	// folder.
+	// Sync the folder, because the process that wrote the plan may have died before its own sync.
 	if err := s.sync(opSyncFound, s.root); err != nil {
 		return err
 	}
@@ -152,9 +151,9 @@ func (s *Store) archiveAll(c change) error {
 	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
 }
 
-// linkIntoArchive archives the document at path: it creates target as a hard link to it. It does
-// nothing if target already exists, or if there is no document at path. If a hard link is not
-// possible, for example because path is a folder, linkIntoArchive renames path to target.
+// linkIntoArchive creates target as a hard link to the document at path. It does nothing if target
+// already exists, or if there is no document. If a hard link is not possible, for example because
+// path is a folder, linkIntoArchive renames path to target.
 func (s *Store) linkIntoArchive(path, target string) error {
 	err := s.opts.Host.Link(opLink, path, target)
 	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
@@ -245,8 +244,7 @@ func (b newSession) document(d Document) ([]byte, error) {
 	return []byte(emptyMessages), nil
 }
 
-// PlanError reports that the file at Path does not contain a valid plan of a session change, so the
-// plan cannot be executed.
+// PlanError reports that the file at Path does not contain a valid plan of a session change.
 type PlanError struct {
 	Path string
 	Err  error

@@ -27,7 +27,7 @@ func (s Snapshot) SessionID() string {
 	return s.Orchestrator.SessionID
 }
 
-// ByStatus maps each status to the groups of tasks that have this status.
+// ByStatus maps each status to the groups that have this status.
 func (s Snapshot) ByStatus() map[GroupStatus][]Group {
 	by := map[GroupStatus][]Group{}
 	for _, g := range s.Groups {
@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	unfit error // why one of the documents cannot be edited (it may be missing); nil if all of them can be edited
+	unfit error // why one of the documents is missing or cannot be edited; nil if all of them can be edited
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -93,8 +93,8 @@ func (s *Store) writable() (state, error) {
 	return st, cmp.Or(err, st.unfit)
 }
 
-// checkPresent returns an error if the document d is missing. No update may create
-// an empty document instead, because an empty document would say that nothing was done yet.
+// checkPresent returns an error if the document d is missing. No update may create an empty
+// document instead, because that would say that nothing was done yet.
 func (s *Store) checkPresent(d Document, kind jsontree.Kind) error {
 	if kind != jsontree.Missing {
 		return nil
@@ -134,8 +134,8 @@ func (s Snapshot) MarshalJSON() ([]byte, error) {
 	return marshal(b)
 }
 
-// stuck returns a JSON object with the groups of tasks on which a role was started too often. The
-// key is the group's id. The value lists the counters of the group that exceed their limits.
+// stuck returns a JSON object with the groups on which a role was started too often. The key is the
+// group's id. The value lists the counters of the group that exceed their limits.
 func (s Snapshot) stuck() ([]byte, error) {
 	var ids []string
 	found := map[string][]Escalation{}

@@ -17,9 +17,9 @@ import (
 //   - The session is not running.
 //   - Another agent is active on the group.
 //   - The group's status does not allow this role.
-//   - The execution phase of the plan that contains the group is not open.
-//   - The group depends on another group that is not complete.
-//   - The maximum number of developers is running.
+//   - The group is pending, and its execution phase of the plan is not open.
+//   - The group is pending, and a group that it depends on is not complete.
+//   - The agent is a developer, and the maximum number of developers is running.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -50,11 +50,11 @@ func (st state) active(by Role, group string) bool {
 	})
 }
 
-// workingStatus maps a role to the status that a group of tasks has while this role works on it.
+// workingStatus maps a role to the status that a group has while this role works on it.
 var workingStatus = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
 
-// start returns all groups of tasks as they are after the start of an agent. The parameter by is
-// the agent's role, and id is the id of the group that the agent works on.
+// start returns all groups as they are after the start of an agent. The parameter by is the agent's
+// role, and id is the id of the group that the agent works on.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 	if st.orchestrator.Status != SessionRunning {
 		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
@@ -70,9 +70,8 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	if at, ok := workingStatus[by]; ok && g.Status == at && !st.active(by, id) {
-		// The group already has the status in which this role works, so no change is necessary. The
-		// reason is that the tech lead has unblocked the group, or that its earlier agent is
-		// missing from the list of active agents.
+		// The group already has the status in which this role works, because the tech lead has
+		// unblocked it, or because its earlier agent is missing from the list of active agents.
 		return st.groups, nil
 	}
 	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
@@ -83,7 +82,7 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 }
 
 // mayManage returns an error if the project manager cannot start. The parameter group must be
-// empty, because the project manager works on no group of tasks.
+// empty, because the project manager works on no group.
 func (st state) mayManage(group string) error {
 	switch {
 	case group != "":
@@ -94,10 +93,10 @@ func (st state) mayManage(group string) error {
 	return nil
 }
 
-// checkNoOtherAgent returns an error if an agent is already active on the group of tasks g. It
-// ignores one kind of agent: an agent with the same role that is in the list of active agents, but
-// is not g's current agent. This occurs if a process added the agent to the list and died before it
-// changed g. The start that is checked now then repeats the interrupted one.
+// checkNoOtherAgent returns an error if an agent is already active on the group g. It ignores one
+// kind of agent: an agent with the same role that is in the list of active agents, but is not g's
+// current agent. Then a process has added the agent to the list and died before it changed g, and
+// now the start is repeated.
 func (st state) checkNoOtherAgent(role Role, g Group) error {
 	for _, a := range st.orchestrator.ActiveAgents {
 		if a.GroupID == g.ID && (a.AgentType != role || g.CurrentAgent == role) {
@@ -107,9 +106,9 @@ func (st state) checkNoOtherAgent(role Role, g Group) error {
 	return nil
 }
 
-// mayStart returns an error in three cases: the agent is a developer and the maximum number of
-// developers is running; the execution phase of the group of tasks g is not open; or a group that g
-// depends on is not complete. The parameter by is the role of the agent that is about to start.
+// mayStart returns an error if the agent is a developer and the maximum number of developers is
+// running. If g is pending, it also returns an error if g's execution phase is not open, or if a
+// group that g depends on is not complete. The parameter by is the agent's role.
 func (st state) mayStart(by Role, g Group) error {
 	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
 		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
@@ -166,7 +165,7 @@ func (gs Groups) with(g Group) Groups {
 	return gs
 }
 
-// GroupError reports that no group of tasks has the id ID. Known lists the existing groups.
+// GroupError reports that no group has the id ID. Known lists the existing groups.
 type GroupError struct {
 	ID    string
 	Known Groups
@@ -185,9 +184,9 @@ func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer, removes the agent from the active agents, and returns which
 // roles are next. If the agent's role may not use the status word in the answer, Answer returns
-// both a routing and an [*UnknownWordError]. In this case, if the agent works on a group of tasks,
-// Answer records the word ERROR for the group instead of the agent's word. If the session does not
-// allow the answer, Answer returns another error and changes nothing.
+// both a routing and an [*UnknownWordError]. In this case, if the agent works on a group, Answer
+// records the word ERROR for the group instead of the agent's word. If the session does not allow
+// the answer, Answer returns another error and changes nothing.
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
@@ -215,8 +214,8 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 	return next, unknown
 }
 
-// answer returns all groups of tasks as they are after an agent's answer, which is the parameter
-// said. The parameter by is the agent's role, and id is the id of the agent's group.
+// answer returns all groups as they are after an agent's answer, which is the parameter said. The
+// parameter by is the agent's role, and id is the id of the agent's group.
 func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
 	g, err := st.group(id)
 	if err != nil {
@@ -249,15 +248,14 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, answer An
 
 // stateChange is a change of a session's state, in up to three documents.
 type stateChange struct {
-	// The function groups receives the groups of tasks from group_status.json and returns them as
-	// they are after the change. It is called several times for one change. It is nil if the change
-	// concerns no group.
+	// The function groups receives the groups from group_status.json and returns them as they are
+	// after the change. It is called several times for one change. It is nil if the change concerns
+	// no group.
 	groups func(Groups) (Groups, error)
 	// orchestrator edits orchestrator_state.json.
 	orchestrator func(*jsontree.Node)
-	// The function plan edits values in pm_state.json. It is nil if the change concerns no values
-	// in this file, except for the values that are computed from the groups' statuses: those are
-	// always updated, even without the function plan.
+	// The function plan edits pm_state.json. It may be nil: the values that are computed from the
+	// groups' statuses are updated in any case.
 	plan func(*jsontree.Node)
 }
 
@@ -269,11 +267,11 @@ type documentEdit struct {
 
 // write applies the change m to the documents: first to orchestrator_state.json, then to
 // group_status.json, then to the values in pm_state.json that are computed from the groups'
-// statuses. If the process dies in between, an agent may be listed as active although its group of
-// tasks has not changed. Repeating the same change corrects that and counts the agent's start only
-// once. If the change contains a plan, pm_state.json is written first, because groups without a
-// plan would seem to have no dependencies. If m.groups returns an error, or one of the documents
-// cannot be edited, write changes nothing.
+// statuses. If the process dies in between, an agent may be listed as active although its group has
+// not changed. Repeating the same change corrects that and counts the agent's start only once. If
+// the change contains a plan, pm_state.json is written first, because groups without a plan would
+// seem to have no dependencies. If m.groups returns an error, or one of the documents cannot be
+// edited, write changes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m stateChange) error {
 	edits, err := m.edits(was)
 	if err != nil {

@@ -29,7 +29,7 @@ type Options struct {
 
 // Store manages the folder with the JSON documents of a project's team. It is safe for concurrent
 // use by goroutines and processes: only one can write at a time. Readers take no lock, except to
-// complete a session change that another process has not finished.
+// complete an interrupted change of the session.
 type Store struct {
 	root  string
 	opts  Options
@@ -167,7 +167,7 @@ func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 }
 
 // update edits one document in place, by calling the function change. If change has modified the
-// document, update also sets the counter and the time of the last change, as the protocol requires.
+// document, update also calls countAndDate.
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
 	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error { return s.revise(d, doc, now, change) })
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ package team
 // current_agent.
 type Role string
 
-// The roles. None means that no agent works on a group of tasks. Gaffer means this program, which
-// merges approved work; no agent has this role.
+// The roles. None means that no agent works on a group. Gaffer means this program, which merges
+// approved work; no agent has this role.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
@@ -25,11 +25,11 @@ const (
 	Gaffer    Role = "gaffer"
 )
 
-// GroupStatus is the status of a group of tasks. gaffer keeps an unknown status, shows it as it is,
-// and never counts it as complete.
+// GroupStatus is the status of a group. gaffer keeps an unknown status, shows it as it is, and
+// never counts it as complete.
 type GroupStatus string
 
-// The statuses of a group of tasks.
+// The statuses of a group.
 const (
 	Pending          GroupStatus = "pending"
 	DevWorking       GroupStatus = "dev_working"
@@ -43,8 +43,8 @@ const (
 	Complete         GroupStatus = "complete"
 )
 
-// GroupStatuses lists all statuses of a group of tasks, roughly in the order in which a group
-// passes through them.
+// GroupStatuses lists all statuses of a group, roughly in the order in which a group passes through
+// them.
 func GroupStatuses() []GroupStatus {
 	return []GroupStatus{
 		Pending, DevWorking, DevBlocked, WaitingQA, QATesting,
@@ -63,11 +63,10 @@ func (s GroupStatus) Work() WorkStatus {
 	return WorkInProgress
 }
 
-// WorkStatus is the status of a task, a planned group of tasks or an execution phase in
-// pm_state.json.
+// WorkStatus is the status of a task, a planned group or an execution phase in pm_state.json.
 type WorkStatus string
 
-// The statuses in pm_state.json. Only a planned group of tasks can have the status assigned.
+// The statuses in pm_state.json. Only a planned group can have the status assigned.
 const (
 	WorkPending    WorkStatus = "pending"
 	WorkAssigned   WorkStatus = "assigned"
@@ -99,8 +98,8 @@ const (
 	SessionError     SessionStatus = "error"
 )
 
-// Mode is how the team works: simple with one group of tasks, or parallel with any number of
-// groups. The project manager chooses the mode. Until then, the mode is null in pm_state.json.
+// Mode is how the team works: simple with one group, or parallel with any number of groups. The
+// project manager chooses the mode. Until then, the mode is null in pm_state.json.
 type Mode string
 
 // The modes of a team.
@@ -110,8 +109,7 @@ const (
 	Parallel  Mode = "parallel"
 )
 
-// MarshalJSON writes the mode as a string. It writes an empty mode, which is not chosen yet, as
-// null.
+// MarshalJSON writes the mode as a string, or as null if it is not chosen yet.
 func (m Mode) MarshalJSON() ([]byte, error) {
 	if m == Unplanned {
 		return []byte("null"), nil

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Word is what triggers a change of the status of a group of tasks: the status word of an agent's
-// answer, the start of an agent ([WordStarted]), or a failed merge ([WordMergeFailed]). Words in
-// the project manager's answers do not change the status of a group.
+// Word is what triggers a transition of a group of tasks, usually to another status: the status
+// word of an agent's answer, the start of an agent ([WordStarted]), or a failed merge
+// ([WordMergeFailed]). Words in the project manager's answers trigger no transition.
 type Word string
 
 // The words of the protocol. Agents use all of them except two: gaffer uses WordStarted when it
@@ -38,8 +38,8 @@ const (
 	WordComplete           Word = "COMPLETE" // agents may also write BAZINGA, with the same meaning
 )
 
-// effect says how a transition of a group of tasks changes the group's list of blockers and its
-// list of feedback from the tech lead.
+// effect says how a transition of a group changes the group's list of blockers and its list of
+// feedback from the tech lead.
 type effect int
 
 const (
@@ -52,8 +52,8 @@ const (
 	approval
 )
 
-// transition is one row of the protocol's table of transitions of a group of tasks: in the status
-// from, a word from the role by leads to the status to.
+// transition is one row of the protocol's table of transitions of a group: in the status from, a
+// word from the role by leads to the status to.
 type transition struct {
 	from    GroupStatus
 	by      Role
@@ -64,8 +64,7 @@ type transition struct {
 	effect  effect
 }
 
-// transitions is the protocol's table of the transitions of a group of tasks. See also
-// extraTransitions.
+// transitions is the protocol's table of the transitions of a group. See also extraTransitions.
 var transitions = []transition{
 	{Pending, Developer, WordStarted, DevWorking, Developer, Developer, plain},
 	{DevWorking, Developer, WordReadyForQA, WaitingQA, "", None, plain},
@@ -84,8 +83,8 @@ var transitions = []transition{
 	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
 }
 
-// extraTransitions are transitions that the protocol's table omits, although the protocol requires
-// them when it says which role follows an answer. They are necessary in these cases:
+// extraTransitions are transitions that the protocol's table omits, although its rules for what
+// follows an answer require them. They are for these cases:
 //
 //   - An answer has a status word that the table lacks.
 //   - QA is blocked, or a test is flaky.
@@ -119,9 +118,9 @@ var extraTransitions = []transition{
 	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
 }
 
-// Advance returns a copy of the group of tasks g with the changes that an answer from an agent of
-// this role causes. For the start of an agent, answer.Status is [WordStarted]. Advance returns a
-// [*TransitionError] if the protocol does not allow the transition.
+// Advance returns a copy of the group g with the changes that an answer from this role causes. For
+// the start of an agent or a failed merge, answer.Status is [WordStarted] or [WordMergeFailed].
+// Advance returns a [*TransitionError] if the protocol does not allow the transition.
 func Advance(g Group, role Role, answer Answer, now time.Time) (Group, error) {
 	for _, t := range slices.Concat(transitions, extraTransitions) {
 		if t.from == g.Status && t.by == role && t.word == answer.Status {
@@ -191,8 +190,7 @@ func resolved(blockers List[Blocker], resolution string) List[Blocker] {
 	return blockers
 }
 
-// TransitionError reports a change of the status of a group of tasks that the protocol does not
-// allow.
+// TransitionError reports a transition of a group that the protocol does not allow.
 type TransitionError struct {
 	Group string
 	From  GroupStatus

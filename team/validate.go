@@ -152,8 +152,8 @@ func (f *folder) groupIDs() map[string]bool {
 	return ids
 }
 
-// checkGroups adds findings for references to groups of tasks that do not exist. It adds none if
-// the session has no groups yet.
+// checkGroups adds findings for references to groups that do not exist. It adds none if the session
+// has no groups yet.
 func (f *folder) checkGroups() {
 	ids := f.groupIDs()
 	refer := func(d Document, at, id string) {
@@ -181,8 +181,8 @@ func (f *folder) checkGroups() {
 }
 
 // checkMessages adds a finding for each message that has the same id as an earlier one. Such ids
-// are a problem when a user acknowledges one of the messages: if both are in the same document,
-// both are marked as read; if not, the user must name the receiver.
+// are a problem when one of the messages is acknowledged: if both are in the same document, both
+// are marked as read; if not, the receiver must be named.
 func (f *folder) checkMessages() {
 	seen := map[string]bool{}
 	for _, c := range channels {
@@ -196,8 +196,8 @@ func (f *folder) checkMessages() {
 	}
 }
 
-// checkChange adds a finding if archiving or creating a session was interrupted. In this case, the
-// file with the plan of this session change still exists.
+// checkChange adds a finding if archiving or creating a session was interrupted. The file with the
+// plan of this change then still exists.
 func (f *folder) checkChange() {
 	path := f.store.changePath()
 	if begun, err := f.store.exists(path); err == nil && begun {

@@ -121,9 +121,9 @@ func (f fence) isOtherLanguage() bool {
 // example matches a line that announces an example, such as "For example:".
 var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
 
-// valueAt finds the JSON object or list at the start of text. If it has trailing commas, valueAt
-// removes them. It counts each attempt to do so in *repairs, and makes no more than maxRepairs
-// attempts. There are three cases:
+// valueAt finds the JSON object or list at the start of text. If a trailing comma makes it invalid,
+// valueAt replaces such commas by spaces. *repairs counts the attempts to do so, of which there are
+// at most maxRepairs. There are three cases:
 //
 //   - The object or list is valid. Then next is the offset after it in text.
 //   - It has a syntax error. Then valid is false, value ends with the line of the error, and next
@@ -258,10 +258,10 @@ var (
 )
 
 // statusLine reads the verdict in a status line such as "Status: PASS" or "✅ APPROVED". A line with
-// the label "status" or "verdict" is a status line even if its status word cannot be read. An
-// exception is a line that offers a choice of words, such as "Status: PASS | FAIL": it is no status
-// line. Other labels, and signs such as ✅, also occur in ordinary text. So a line with one of these
-// is a status line only if a status word of the protocol follows.
+// the label "status" or "verdict" is a status line even if its status word cannot be read. But a
+// line that offers a choice of words, such as "Status: PASS | FAIL", is none. Other labels, and
+// signs such as ✅, also occur in ordinary text. So after them, only a status word of the protocol
+// makes a status line.
 func statusLine(line string) (v verdict, ok bool) {
 	text := line[len(lineMarks().FindString(line)):]
 	bare, _ := withoutDecoration(text)

@@ -66,7 +66,7 @@ type Chunk struct {
 	CompletedAt        string      `json:"completedAt,omitempty"`
 	FailedAt           string      `json:"failedAt,omitempty"`
 
-	// If the chunk (a part of the build) waits for the user, Note says what the user must do.
+	// If the chunk waits for the user, Note says what the user must do.
 	Note string `json:"note,omitempty"`
 
 	// Deps, BlockedBy and Notes are names that some other programs use for DependsOn and Note. Read
@@ -76,8 +76,7 @@ type Chunk struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Label returns the text by which the user recognizes the chunk (a part of a build), such as "Chunk
-// 3: Login".
+// Label returns the text by which the user recognizes the chunk, such as "Chunk 3: Login".
 func (c Chunk) Label() string {
 	label := "Chunk"
 	if c.ID != "" {
@@ -89,8 +88,8 @@ func (c Chunk) Label() string {
 	return label
 }
 
-// ID is the id of a chunk, which is a part of a build. The workflow protocol uses numbers from 1;
-// some other programs use strings. Ids are compared as text.
+// ID is the id of a chunk. The workflow protocol uses numbers from 1; some other programs use
+// strings. Ids are compared as text.
 type ID string
 
 // DecodeJSON accepts a number or a string.
@@ -126,8 +125,8 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 }
 
 // normalize moves values that other programs store under other names to the workflow protocol's
-// fields. It also gives ids to chunks (parts of the build) without an id, and replaces dependencies
-// such as "chunks 1-3" by the ids of these chunks.
+// fields. It also gives ids to chunks without an id, and replaces dependencies such as "chunks 1-3"
+// by the ids of these chunks.
 func (r *BuildRun) normalize() {
 	if r.RunID == "" {
 		r.RunID, r.ID = r.ID, ""
@@ -155,9 +154,9 @@ func (r *BuildRun) normalize() {
 	}
 }
 
-// fillIDs replaces each empty id in ids by its position in the list, counted from 1. The list ids
-// contains the ids of a build's chunks. If another chunk already has the position as its id, the id
-// stays empty. fillIDs modifies ids and returns it.
+// fillIDs replaces each empty id in ids, the ids of a build's chunks, by its position in the list,
+// counted from 1. If another chunk already has the position as its id, the id stays empty. fillIDs
+// modifies ids and returns it.
 func fillIDs(ids []ID) []ID {
 	taken := map[ID]bool{}
 	for _, id := range ids {

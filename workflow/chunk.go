@@ -23,8 +23,8 @@ const (
 	Failed    ChunkStatus = "failed"
 )
 
-// chunkNext maps each status of a chunk (a part of a build) to the statuses that may follow it. A
-// chunk becomes planned again if it is cancelled or is to be built again.
+// chunkNext maps each status of a chunk to the statuses that may follow it. A chunk becomes planned
+// again if it is cancelled or is to be built again.
 var chunkNext = map[ChunkStatus][]ChunkStatus{
 	Planned:   {Active},
 	Active:    {Retrying, Completed, Failed, Planned},
@@ -47,11 +47,11 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 // inProgress is the status that some other programs write for a chunk instead of active.
 const inProgress ChunkStatus = "running"
 
-// Held reports whether gaffer must not build a chunk (a part of a build) with this status, because
-// it does not know what the status means. Another program or the user has set such a status.
+// Held reports whether gaffer must not build a chunk with this status, because it does not know
+// what the status means. Another program or the user has set such a status.
 func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
 
-// ChunkUpdate is a change of the status of a chunk, which is a part of a build.
+// ChunkUpdate is a change of the status of a chunk.
 type ChunkUpdate struct {
 	ID ID
 	To ChunkStatus
@@ -61,11 +61,10 @@ type ChunkUpdate struct {
 	SpecVersion string
 }
 
-// SetChunk changes the status of a chunk, which is a part of a build. It also updates the values
-// that depend on the status: the attempt number, the times and the spec version of the chunk; the
-// status and the last checkpoint of the build run; and the field chunkProgress. It returns a
-// [*TransitionError] if the new status may not follow the old one, and a [*NotFoundError] if there
-// is no build run or no such chunk.
+// SetChunk changes the status of a chunk. It also updates the values that depend on the status: the
+// attempt number, the times and the spec version of the chunk; the status and the last checkpoint
+// of the build run; and the field chunkProgress. It returns a [*TransitionError] if the new status
+// may not follow the old one, and a [*NotFoundError] if there is no build run or no such chunk.
 func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -88,8 +87,8 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	return nil
 }
 
-// CompleteByHand sets the status of a chunk (a part of a build) to completed, because the user has
-// done its work. Unlike SetChunk, it accepts a chunk in any status except completed.
+// CompleteByHand sets the status of a chunk to completed, because the user has done its work.
+// Unlike SetChunk, it accepts a chunk in any status except completed.
 func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
 	run := root.Child("buildRun")
 	if run == nil || run.Kind() == jsontree.Null {
@@ -125,10 +124,10 @@ func checkChunk(id ID, from, to ChunkStatus) error {
 	return e
 }
 
-// setTimes updates the values of a chunk (a part of a build) that depend on its status: the times,
-// the attempt number and the spec version. The parameter from is the previous status, and u.To is
-// the new one. When a chunk is completed or failed, it keeps its attempt number, which then says
-// how many attempts it took.
+// setTimes updates the values of a chunk that depend on its status: the times, the attempt number
+// and the spec version. The parameter from is the previous status, and u.To is the new one. When a
+// chunk is completed or failed, it keeps its attempt number, which then says how many attempts it
+// took.
 func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
 	attempt, _ := chunk.Get("attempt").Int()
 	switch u.To {
@@ -160,10 +159,10 @@ func setTimes(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now s
 	}
 }
 
-// setDerived updates the values that depend on the statuses of the chunks (the parts of the build):
-// the status of the build run, and the field chunkProgress of state.json. It clears chunkProgress
-// if the build has ended. It does not change a run status that the workflow protocol does not
-// define, because another program or the user has set it.
+// setDerived updates the values that depend on the statuses of the chunks: the status of the build
+// run, and the field chunkProgress of state.json. It clears chunkProgress if the build has ended.
+// It does not change a run status that the workflow protocol does not define, because another
+// program or the user has set it.
 func setDerived(root, run *jsontree.Node) {
 	state, _ := Read(root.Value())
 	outcome := state.BuildRun.Outcome()
@@ -193,9 +192,9 @@ func specVersion(root *jsontree.Node, u ChunkUpdate) string {
 	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
 }
 
-// findChunk returns the chunk (a part of the build) with this id. It returns an error if there is
-// no such chunk or more than one. Some programs store the chunks in the build run, others in its
-// plan; findChunk supports both.
+// findChunk returns the chunk with this id. It returns an error if there is no such chunk or more
+// than one. Some programs store the chunks in the build run, others in its plan; findChunk supports
+// both.
 func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	chunks := chunksOf(run)
 	if chunks == nil {
@@ -218,9 +217,8 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	return found, nil
 }
 
-// idsOf returns the ids of the chunks (parts of a build) in a list, in order. If a chunk has no id,
-// its position in the list, counted from 1, is used as its id. But if another chunk already has
-// this position as its id, the returned id is empty.
+// idsOf returns the ids of the chunks in a list, in order. For a chunk without an id, it returns
+// the chunk's position in the list, counted from 1, or an empty id if another chunk has that id.
 func idsOf(chunks *jsontree.Node) []ID {
 	ids := make([]ID, 0, chunks.Len())
 	for _, c := range chunks.Items() {
@@ -231,9 +229,8 @@ func idsOf(chunks *jsontree.Node) []ID {
 	return fillIDs(ids)
 }
 
-// chunksOf returns the list of the chunks (the parts) of a build run. If the run itself contains no
-// chunks, chunksOf returns the list in the run's plan. It returns nil if the plan has no such list
-// either.
+// chunksOf returns the list of the chunks of a build run. If the run itself contains no chunks,
+// chunksOf returns the list in the run's plan. It returns nil if the plan has no such list either.
 func chunksOf(run *jsontree.Node) *jsontree.Node {
 	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
 		return chunks

@@ -39,9 +39,9 @@ func resolveDependencies(deps, ids []ID) []ID {
 	return out
 }
 
-// parseDependency returns the ids of the chunks (parts of a build) that are named in text, such as
-// "chunks 1-3". The parameter ids lists the ids of all chunks. parseDependency returns nil if a
-// part of the text is neither one of these ids nor a range of them.
+// parseDependency returns the ids of the chunks that are named in text, such as "chunks 1-3". The
+// parameter ids lists the ids of all chunks. parseDependency returns nil if a part of the text is
+// neither one of these ids nor a range of them.
 func parseDependency(text string, ids []ID) []ID {
 	var list []ID
 	text = chunkWord().ReplaceAllString(strings.TrimSpace(text), "")

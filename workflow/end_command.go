@@ -8,16 +8,15 @@ import (
 )
 
 // reconcilingCommands lists the commands that bring the spec and the code into agreement. When such
-// a command ends, [EndCommandFor] removes untracked changes (files that were changed while no
-// command was running) from the state; see [UntrackedChange].
+// a command ends, [EndCommandFor] removes untracked changes from the state; see [UntrackedChange].
 var reconcilingCommands = []Command{Evolve, Review}
 
 // EndCommandFor ends the current command, like [EndCommand]. If the command is evolve or review,
-// EndCommandFor also removes the untracked changes of the given spec sections from the state, and
-// returns the number of removed changes. An [UntrackedChange] is a file that was changed while no
-// command was running. Each section is given by its alias, such as "#status-line", or by its
-// number, such as "2.9". If no section is given, the changes of the active section are removed.
-// EndCommandFor returns an [*ArgumentError] if sections are given for any other command.
+// EndCommandFor also removes the untracked changes of the given spec sections from the state (see
+// [UntrackedChange]), and returns the number of removed changes. Each section is given by its
+// alias, such as "#status-line", or by its number, such as "2.9". If no section is given, the
+// changes of the active section are removed. EndCommandFor returns an [*ArgumentError] if sections
+// are given for any other command.
 func EndCommandFor(root *jsontree.Node, sections ...string) (int, error) {
 	command := Command(root.Get("currentCommand").Text())
 	covers := slices.Contains(reconcilingCommands, command)

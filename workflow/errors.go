@@ -93,10 +93,9 @@ func (e *ArgumentError) Usage() bool { return true }
 // Hint tells the user what to do next.
 func (e *ArgumentError) Hint() string { return e.Next }
 
-// object returns a member of the JSON object n, so that the caller can edit it. The parameter name
-// is the member's name. If the member is absent, object creates it as an empty JSON object. If it
-// has another type, object returns a ShapeError. The parameter at is the member's path in the
-// document, which this error contains.
+// object returns the member of the JSON object n called name, for editing. If the member is absent,
+// object creates it as an empty JSON object. If it has another type, object returns a ShapeError.
+// The parameter at is the member's path in the document, which this error contains.
 func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Object {
 		return nil, &ShapeError{At: at, Want: jsontree.Object.String(), Found: v.Kind().String()}
@@ -104,10 +103,9 @@ func object(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Object(name), nil
 }
 
-// array returns a member of the JSON object n, so that the caller can edit it. The parameter name
-// is the member's name. If the member is absent, array creates it as an empty JSON array. If it has
-// another type, array returns a ShapeError. The parameter at is the member's path in the document,
-// which this error contains.
+// array returns the member of the JSON object n called name, for editing. If the member is absent,
+// array creates it as an empty JSON array. If it has another type, array returns a ShapeError. The
+// parameter at is the member's path in the document, which this error contains.
 func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	if v := n.Get(name); !v.Absent() && v.Kind() != jsontree.Array {
 		return nil, &ShapeError{At: at, Want: jsontree.Array.String(), Found: v.Kind().String()}
@@ -115,9 +113,8 @@ func array(n *jsontree.Node, at, name string) (*jsontree.Node, error) {
 	return n.Array(name), nil
 }
 
-// clearField sets a member of the JSON object n to null, because the workflow protocol clears a
-// field in this way. The parameter name is the member's name. If the member is absent, it stays
-// absent.
+// clearField sets the member of the JSON object n called name to null, which is how the workflow
+// protocol clears a field. If the member is absent, it stays absent.
 func clearField(n *jsontree.Node, name string) {
 	if !n.Get(name).Absent() {
 		n.Set(name, nil)

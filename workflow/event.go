@@ -11,20 +11,20 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// The kinds of events that are defined by the workflow protocol, or by programs that use this
-// protocol. gaffer keeps and shows events of other kinds unchanged.
+// The kinds of events that the workflow protocol, or programs that use it, define. gaffer keeps and
+// shows events of other kinds unchanged.
 const (
 	ChunkStarted        = "chunk-started"        // an agent has started to work on a chunk (a part of the build)
-	ChunkCompleted      = "chunk-completed"      // a chunk (a part of the build) is complete
-	ChunkFailed         = "chunk-failed"         // a chunk (a part of the build) has failed
-	ChunkRetrying       = "chunk-retrying"       // a chunk (a part of the build) is built again after a failure
+	ChunkCompleted      = "chunk-completed"      // a chunk is complete
+	ChunkFailed         = "chunk-failed"         // a chunk has failed
+	ChunkRetrying       = "chunk-retrying"       // a chunk is built again after a failure
 	SectionStarted      = "section-started"      // work on a section of the spec has started
 	SectionCompleted    = "section-completed"    // work on a section of the spec has ended
 	ScenarioEvaluated   = "scenario-evaluated"   // a scenario was checked; the event contains the result
-	ChunkVerified       = "chunk-verified"       // all checks of a chunk (a part of the build) have passed
-	VerificationFailed  = "verification-failed"  // a check of a chunk (a part of the build) has failed, or there were no checks
+	ChunkVerified       = "chunk-verified"       // all checks of a chunk have passed
+	VerificationFailed  = "verification-failed"  // a check of a chunk has failed, or there were no checks
 	ContextCheckpointed = "context-checkpointed" // the build's state was saved before an agent starts
-	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk (a part of the build); the event contains the isolation mode
+	ContextBoundary     = "context-boundary"     // an agent starts to work on a chunk; the event contains the isolation mode
 	ContextCompacted    = "context-compacted"    // the agent's context was compacted
 	InterviewStarted    = "interview-started"    // an interview with the user has started
 	InterviewCompleted  = "interview-completed"  // an interview with the user has ended
@@ -75,7 +75,7 @@ type Draft struct {
 	Fields []Field
 }
 
-// Check is one check in the verification of a chunk (a part of a build), with its result.
+// Check is one check in the verification of a chunk, with its result.
 type Check struct {
 	Name    string `json:"name"`
 	Result  string `json:"result"` // pass or fail
@@ -95,10 +95,10 @@ const (
 	Minimal = "minimal" // only the exit codes of commands are checked
 )
 
-// Verified returns the event that reports the verification of a chunk, which is a part of a build.
-// Its kind is chunk-verified if there is at least one check and all checks passed, and
-// verification-failed otherwise. If the parameter summary is empty, the event's summary says how
-// many checks passed. The parameter screenshot may be empty.
+// Verified returns the event that reports the verification of a chunk. Its kind is chunk-verified
+// if there is at least one check and all checks passed, and verification-failed otherwise. If the
+// parameter summary is empty, the event's summary says how many checks passed. The parameter
+// screenshot may be empty.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
 	for _, c := range checks {
@@ -121,14 +121,14 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 }
 
 // Checkpointed returns the event that reports that the build's state was saved before an agent
-// starts to work on a chunk (a part of the build).
+// starts to work on a chunk.
 func Checkpointed(chunk, summary string) Draft {
 	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
 }
 
-// Boundary returns the event that reports that an agent starts to work on a chunk (a part of a
-// build). The parameter isolationMode says how the agent's context is separated from earlier work,
-// for example "fresh session".
+// Boundary returns the event that reports that an agent starts to work on a chunk. The parameter
+// isolationMode says how the agent's context is separated from earlier work, for example "fresh
+// session".
 func Boundary(chunk, isolationMode, summary string) Draft {
 	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
 }

@@ -22,8 +22,8 @@ import (
 // same time, or if one call of Record adds several events.
 const FeedCap = 100
 
-// feedBatch is the number of events that are moved together from the feed (the list of events in
-// state.json) to a file in ArchiveFolder.
+// feedBatch is the number of events that are moved together from the feed to a file in
+// ArchiveFolder.
 const feedBatch = FeedCap / 2
 
 // ArchiveFolder is the name of the folder for events that were moved out of state.json.
@@ -38,7 +38,7 @@ const (
 	opReadArchive host.Op = "read archive"
 )
 
-// Event is an event read from the feed, the list of events in state.json.
+// Event is an event read from the feed.
 type Event struct {
 	Kind          string         `json:"kind"`
 	Chunk         string         `json:"-"` // the chunk as text, even if the JSON value is a number
@@ -51,8 +51,8 @@ type Event struct {
 	Raw           jsontree.Value `json:"-"` // the complete event
 }
 
-// Events decodes the events of a feed (the list of events in state.json), in order: the oldest
-// event is the first. It skips values that are not objects.
+// Events decodes the events of a feed, in order: the oldest event is the first. It skips values
+// that are not objects.
 func Events(feed []jsontree.Value) []Event {
 	var events []Event
 	for _, v := range feed {
@@ -66,9 +66,9 @@ func Events(feed []jsontree.Value) []Event {
 	return events
 }
 
-// Emit appends an event to the feed (the list of events in state.json) and returns it. If the feed
-// is full, Emit first moves the oldest events to the archive. When Emit returns without an error,
-// the new event and the moved events are durable.
+// Emit appends an event to the feed and returns it. If the feed is full, Emit first moves the
+// oldest events to the archive. When Emit returns without an error, the new event and the moved
+// events are durable.
 func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	event, err := d.Event(s.opts.Now())
 	if err != nil {
@@ -83,16 +83,15 @@ func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
 	})
 }
 
-// batch holds the oldest events of the feed, the list of events in state.json. They are moved
-// together to one archive file.
+// batch holds the oldest events of the feed. They are moved together to one archive file.
 type batch struct {
 	start  int64 // number of events that were archived before this batch
 	events []jsontree.Value
 }
 
-// appendEvent appends an event to the feed, the list of events in state.json. It also removes the
-// events in moved, which are already in the archive, from the beginning of the feed. If the feed no
-// longer begins with these events, appendEvent does not remove any events.
+// appendEvent appends an event to the feed. It also removes the events in moved, which are already
+// in the archive, from the beginning of the feed. If the feed no longer begins with these events,
+// appendEvent does not remove any events.
 func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	feed, err := array(root, "buildEvents", "buildEvents")
 	if err != nil {
@@ -109,10 +108,10 @@ func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
 	return nil
 }
 
-// startOf reports whether the feed (the list of events in state.json) still begins with exactly the
-// events of this batch. The parameter archived is the number of archived events according to
-// state.json. If it differs from b.start, events have been removed from the feed since the batch
-// was copied, so startOf returns false.
+// startOf reports whether the feed still begins with exactly the events of this batch. The
+// parameter archived is the number of archived events according to state.json. If it differs from
+// b.start, events have been removed from the feed since the batch was copied, so startOf returns
+// false.
 func (b batch) startOf(archived, feed jsontree.Value) bool {
 	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
 		return false
@@ -128,11 +127,11 @@ func (b batch) startOf(archived, feed jsontree.Value) bool {
 	return true
 }
 
-// archive copies the oldest events of the feed (the list of events in state.json) to a file if the
-// feed is full, and returns them. The caller then removes them from the feed. If the feed is not
-// full, the returned batch is empty. The file name contains the number of events that were archived
-// before and a hash of the content. So if a process dies before it removes the events, the next
-// call finds the file and does not write it again.
+// archive copies the oldest events of the feed to a file if the feed is full, and returns them. The
+// caller then removes them from the feed. If the feed is not full, the returned batch is empty. The
+// file name contains the number of events that were archived before and a hash of the content. So
+// if a process dies before it removes the events, the next call finds the file and does not write
+// it again.
 func (s *Store) archive() (batch, error) {
 	state, err := s.Load()
 	// If the state cannot be read, archive nothing. The caller then tries to update the state. This

@@ -196,10 +196,10 @@ func newProblem(root *jsontree.Node, path string, before map[string]bool) error 
 	return nil
 }
 
-// isTypeProblem reports whether [Set] refuses a value that causes the finding f, which is a
-// violation of the workflow protocol, such as a value of the wrong type. It returns false for two
-// sorts of findings: words that the protocol does not define, and the field sectionReadiness, which
-// other programs use although the protocol does not define it.
+// isTypeProblem reports whether [Set] refuses a value that causes the finding f, such as a value of
+// the wrong type. It returns false for two sorts of findings: words that the workflow protocol does
+// not define, and the field sectionReadiness, which other programs use although the protocol does
+// not define it.
 func isTypeProblem(f statefile.Finding) bool {
 	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }

@@ -76,7 +76,7 @@ func (c Conclusion) write(n *jsontree.Node) error {
 }
 
 // findClaimed returns the JSON node of the inbox item that the caller has taken. It returns an
-// error if the item has since been taken again or concluded. A node is the right one if it is
+// error if the item has since been taken again or concluded. A node is the right one if its item is
 // still being processed and has the same id, owner and time of taking as the parameter taken. The
 // id alone is not enough, because several items may have the same id or none.
 func findClaimed(items *jsontree.Node, taken Item) (*jsontree.Node, error) {

@@ -35,10 +35,10 @@ const (
 	ItemError  ItemStatus = "error"
 )
 
-// itemNext maps each status of an inbox item to the statuses that may follow it. Three methods do
-// not follow this map: [Inbox.Dismiss] deletes an item in any status; [Inbox.Take] also accepts an
-// item that is already taken, if the item is abandoned or [Claim].Again is set; and [Inbox.Retake]
-// accepts a processed item.
+// itemNext maps each status of an inbox item to the statuses that may follow it. There are three
+// exceptions: [Inbox.Dismiss] deletes an item in any status; [Inbox.Take] also accepts an item that
+// is already taken, if the item is abandoned or [Claim].Again is set; and [Inbox.Retake] accepts a
+// processed item.
 var itemNext = map[ItemStatus][]ItemStatus{
 	Pending:    {Processing, Processed, ItemError},
 	Processing: {Processed, ItemError},
@@ -72,8 +72,8 @@ type Analysis struct {
 	Summary          string   `json:"summary"`
 }
 
-// AbandonedAfter is used if it is unknown whether the process that took an inbox item is alive. The
-// item may then be taken again when this time has passed since it was taken.
+// AbandonedAfter is the time after which a taken inbox item may be taken again, if it is unknown
+// whether the process that took it is alive.
 const AbandonedAfter = time.Hour
 
 func readItem(v jsontree.Value) Item {
@@ -97,8 +97,8 @@ func readProcess(v jsontree.Value) *host.Process {
 // Abandoned reports whether the process that took the inbox item no longer works on it. That is so
 // if the process is dead. If it is unknown whether the process is alive, Abandoned returns true if
 // the item was taken at least AbandonedAfter ago. The parameter written is the time of the last
-// change of inbox.json. If takenAt is missing, written is used in its place, because the item
-// cannot have been taken after the last change.
+// change of inbox.json. It is used if takenAt is missing, because the item cannot have been taken
+// after the last change.
 func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false

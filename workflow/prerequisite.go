@@ -8,8 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Need is a prerequisite of a workflow step. It is met if any one of the steps in Need is
-// completed.
+// Need is a prerequisite of a workflow step. It is met if any of the steps in Need is completed.
 type Need []Step
 
 // prerequisites lists what each step of a workflow command needs before it can start, as the

@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Record edits the workflow state with the function change. This function also returns events,
-// which Record appends to the feed (the list of events in state.json). Both happen in one atomic
-// update. The function change may be called more than once and must have no other effects.
+// Record edits the workflow state with the function change, and appends the events that change
+// returns to the feed, the list of events in state.json. Both happen in one atomic update. The
+// function change may be called more than once and must have no other effects.
 func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]jsontree.Value, error)) error {
 	moved, err := s.archive()
 	if err != nil {
@@ -30,10 +30,10 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 }
 
 // PutRun updates the build run in the state to match run. Unlike SetChunk, it does not check which
-// status of a chunk (a part of the build) may follow which, because the caller knows the status of
-// every chunk. PutRun adds the chunks of run that are missing in the state. It keeps unknown
-// fields, and chunks that are not in run. If the state has a build run with another id, PutRun
-// replaces that build run completely.
+// status of a chunk may follow which, because the caller knows the status of every chunk. PutRun
+// adds the chunks of run that are missing in the state. It keeps unknown fields, and chunks that
+// are not in run. If the state has a build run with another id, PutRun replaces that build run
+// completely.
 func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
@@ -74,9 +74,8 @@ func putChunks(list *jsontree.Node, chunks []Chunk) {
 	}
 }
 
-// addChunks adds the chunks (the parts of the build) of run to node, the build run in state.json.
-// The caller must pass a node without chunks. addChunks also adds the start time and the plan if
-// node lacks them.
+// addChunks adds the chunks of run to node, the build run in state.json. The caller must pass a
+// node without chunks. addChunks also adds the start time and the plan if node lacks them.
 func addChunks(node *jsontree.Node, run BuildRun) {
 	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
 		if node.Get(f.Name).Absent() {
@@ -94,9 +93,9 @@ func runID(run jsontree.Value) string {
 	return run.Get("id").Text()
 }
 
-// putChunk sets the status, the attempt number, the spec version and the times of a chunk (a part
-// of the build) in state.json to those of c. It deletes fields that are empty in c, because not
-// every status has all of them: a planned chunk, for example, has no start time.
+// putChunk sets the status, the attempt number, the spec version and the times of a chunk in
+// state.json to those of c. It deletes fields that are empty in c, because not every status has all
+// of them: a planned chunk, for example, has no start time.
 func putChunk(chunk *jsontree.Node, c Chunk) {
 	put := func(name string, value any, absent bool) {
 		switch {

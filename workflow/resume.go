@@ -25,30 +25,29 @@ type Resume struct {
 	Done      []Chunk
 	Remaining []Waiting
 	Next      *Chunk  // the chunk (a part of the build) to continue with; nil if none can start
-	Held      []Held  // chunks (parts of the build) that are not completed and that gaffer must not build
-	Stale     []Stale // completed chunks (parts of the build) that were built against an older version of the spec
+	Held      []Held  // chunks that are not completed and that gaffer must not build
+	Stale     []Stale // completed chunks that were built against an older version of the spec
 }
 
-// Waiting is a chunk (a part of a build) that is not completed, and the ids of the chunks that it
-// waits for.
+// Waiting is a chunk that is not completed, and the ids of the chunks that it waits for.
 type Waiting struct {
 	Chunk
 	For []ID // ids of the chunks that must be completed first
 }
 
-// Held is a chunk (a part of a build) that gaffer must not build, for one of three reasons: gaffer
-// does not know the chunk's status; a dependency of the chunk names no chunk of the build; or the
-// chunk depends on another held chunk.
+// Held is a chunk that gaffer must not build, for one of three reasons: gaffer does not know the
+// chunk's status; a dependency of the chunk names no chunk of the build; or the chunk depends on
+// another held chunk.
 type Held struct {
 	Chunk
 	Why string
 	// ByHand is true if the user must do the work of the chunk. If it is false, the chunk only
-	// waits for another held chunk (one that gaffer must not build).
+	// waits for another held chunk.
 	ByHand bool
 }
 
-// Text says why gaffer must not build the chunk, which is a part of a build. If ByHand is true, it
-// also names the command with which the user marks the chunk as done.
+// Text says why gaffer must not build the chunk. If ByHand is true, it also names the command with
+// which the user marks the chunk as done.
 func (h Held) Text() string {
 	text := h.Label() + " " + h.Why
 	if h.Note != "" {
@@ -60,8 +59,7 @@ func (h Held) Text() string {
 	return text
 }
 
-// Stale is a completed chunk (a part of a build) that was built against an older version of the
-// spec.
+// Stale is a completed chunk that was built against an older version of the spec.
 type Stale struct {
 	Chunk   Chunk
 	Section string // the section of the spec that has changed; empty if the whole spec was compared
@@ -72,7 +70,7 @@ type Stale struct {
 }
 
 // Resume describes an interrupted build. It returns false if the build cannot be resumed, because
-// it has ended, because none of its chunks (parts) is completed, or because all of them are.
+// it has ended, because none of its chunks is completed, or because all of them are.
 func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 	result := Resume{Run: r}
 	completed := map[ID]bool{}
@@ -104,8 +102,7 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// heldChunks returns those chunks (parts of the build) in remaining that gaffer must not build; see
-// [Held].
+// heldChunks returns those chunks in remaining that gaffer must not build; see [Held].
 func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	known := map[ID]bool{}
 	for _, c := range chunks {
@@ -146,8 +143,8 @@ func heldChunks(remaining []Waiting, chunks []Chunk) []Held {
 	return list
 }
 
-// nextChunk returns the chunk (a part of the build) to continue with, or nil if no chunk can start.
-// It prefers a chunk in progress to a planned chunk, and a planned chunk to a failed one.
+// nextChunk returns the chunk to continue with, or nil if no chunk can start. It prefers a chunk in
+// progress to a planned chunk, and a planned chunk to a failed one.
 func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
 		for _, w := range remaining {
@@ -160,10 +157,10 @@ func nextChunk(remaining []Waiting, held []Held) *Chunk {
 	return nil
 }
 
-// stale finds out what has changed in the spec since the chunk c (a completed part of the build)
-// was built. c was built against the spec version c.SpecVersionAtBuild. If that is empty, stale
-// uses the parameter planned instead, the spec version of the build's plan. If planned is empty
-// too, stale returns nothing. Otherwise it compares in these steps:
+// stale finds out what has changed in the spec since the completed chunk c was built. c was built
+// against the spec version c.SpecVersionAtBuild. If that is empty, stale uses the parameter planned
+// instead, the spec version of the build's plan. If planned is empty too, stale returns nothing.
+// Otherwise it compares in these steps:
 //  1. For each section of c, stale checks whether the section has changed after the version that c
 //     was built against. It returns one [Stale] for each section that has.
 //  2. If step 1 finds no change, it may have missed one: c may have no sections, or spec may lack
@@ -291,8 +288,8 @@ func chunkList(ids []ID) string {
 	return joinWords(names, "and")
 }
 
-// short returns a short name of the chunk (a part of a build), such as "Chunk 3". If the chunk has
-// no id, short returns its label.
+// short returns a short name of the chunk, such as "Chunk 3". If the chunk has no id, short returns
+// its label.
 func (c Chunk) short() string {
 	if c.ID == "" {
 		return c.Label()
@@ -300,8 +297,8 @@ func (c Chunk) short() string {
 	return "Chunk " + string(c.ID)
 }
 
-// Text returns the text that asks the user whether to rebuild a completed chunk (a part of a build)
-// whose spec has changed.
+// Text returns the text that asks the user whether to rebuild a completed chunk whose spec has
+// changed.
 func (s Stale) Text() string {
 	what := "the spec is now " + s.Now
 	if s.Section != "" {

@@ -55,8 +55,8 @@ func ClearRun(root *jsontree.Node) {
 	clearField(root, "chunkProgress")
 }
 
-// plannedChunks checks the chunks (parts of the build) of a plan. It returns copies of them for a
-// new build run, with the status planned.
+// plannedChunks checks the chunks of a plan. It returns copies of them for a new build run, with
+// the status planned.
 func plannedChunks(chunks []Chunk) ([]Chunk, error) {
 	chunks = slices.Clone(chunks)
 	ids := make([]ID, len(chunks))

@@ -25,7 +25,7 @@ type State struct {
 	LastUpdated         string                      `json:"lastUpdated"`
 	BuildRun            *BuildRun                   `json:"buildRun"`
 	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not part of the workflow protocol, but other programs use it
-	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the events of the builds, oldest first; [Events] decodes them
+	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the feed (list of events), oldest first; [Events] decodes it
 }
 
 // Score says how many scenarios of the spec are satisfied.

@@ -22,7 +22,7 @@ const (
 // Commands lists every workflow command.
 func Commands() []Command { return []Command{Init, Evolve, Ref, Review, Execute} }
 
-// Step is a part of a workflow command. One agent does this part.
+// Step is a part of a workflow command that one agent does.
 type Step string
 
 // The steps of the workflow protocol.

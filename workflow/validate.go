@@ -38,8 +38,8 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 	return all, nil
 }
 
-// unreadable converts err to a finding (a reported violation) if err says that a file is not a
-// valid document. It returns false for other errors.
+// unreadable converts err to a finding if err says that a file is not a valid document. It returns
+// false for other errors.
 func unreadable(path string, err error) (statefile.Finding, bool) {
 	f := statefile.Finding{Path: path, Severity: statefile.Invalid}
 	if corrupt, ok := errors.AsType[*statefile.CorruptError](err); ok {
@@ -54,8 +54,7 @@ func unreadable(path string, err error) (statefile.Finding, bool) {
 	return f, false
 }
 
-// inspection collects the findings about one document. A finding is a violation of the workflow
-// protocol.
+// inspection collects the findings about one document: violations of the workflow protocol.
 type inspection struct {
 	path  string
 	found []statefile.Finding
@@ -73,9 +72,8 @@ func (in *inspection) invalid(name, at, format string, args ...any) {
 }
 
 // kind reports whether the root of the document is of the kind want, such as an object. If it is
-// not, kind adds a finding (a violation of the workflow protocol). If the document is empty but of
-// another kind, such as [] instead of {}, the severity of the finding is only Irregular, because
-// gaffer reads such a document as empty.
+// not, kind adds a finding. If the document is empty but of another kind, such as [] instead of {},
+// the severity of the finding is only Irregular, because gaffer reads such a document as empty.
 func (in *inspection) kind(name string, v jsontree.Value, want jsontree.Kind) bool {
 	switch {
 	case v.Kind() == want:
@@ -94,8 +92,8 @@ func (in *inspection) mismatches(list []jsontree.Mismatch, prefix string) {
 	}
 }
 
-// time adds a finding (a violation of the workflow protocol) if value is not a valid time, or if it
-// has a time format that some programs cannot read. An empty value is allowed.
+// time adds a finding if value is not a valid time, or if it has a time format that some programs
+// cannot read. An empty value is allowed.
 func (in *inspection) time(at, value string) {
 	if value == "" || timestamp.Strict(value) {
 		return

@@ -116,9 +116,8 @@ func (in *inspection) chunks(at string, v jsontree.Value, chunks []Chunk) {
 	}
 }
 
-// chunkForm adds findings (violations of the workflow protocol) for a chunk, which is a part of a
-// build: one for each field whose name or type differs from the protocol's, and one for a missing
-// id.
+// chunkForm adds a finding for each of these deviations of a chunk from the workflow protocol: a
+// missing id, an id that is a string, and the field names deps and blockedBy.
 func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	switch id := v.Get("id"); {
 	case id.Absent():
@@ -134,8 +133,8 @@ func (in *inspection) chunkForm(at string, v jsontree.Value) {
 	}
 }
 
-// feed checks the events in the state, and adds a finding for each violation. The protocol does not
-// define where events are stored; gaffer and other programs store them in the state.
+// feed adds findings for the events in the state. The protocol does not define where events are
+// stored; gaffer and other programs store them in the state.
 func (in *inspection) feed(v jsontree.Value) {
 	if v.Absent() {
 		return

@@ -20,8 +20,8 @@ type contender struct {
 	open func(ctx context.Context, p *databases, clients int) (queue, error)
 }
 
-// contenders returns all contenders in the order of the printed rows. A contender with which others
-// are compared (their anchor) comes before them.
+// contenders returns all contenders in the order of the printed rows. An anchor comes before the
+// contenders that are compared with it.
 func contenders() []contender {
 	return []contender{
 		{name: "bare", title: "bare SQLite", anchor: "bare", few: true, open: openBare},

@@ -121,9 +121,8 @@ func measure(ctx context.Context, p *databases, c contender, clients int, each t
 	return f, errors.Join(err, q.Close())
 }
 
-// ratioText returns the ratio of a contender's rate to the rate of its anchor, which is the
-// contender with which it is compared. The result is a text such as "0.84 × bare", or "-" if the
-// anchor was not measured.
+// ratioText returns the ratio of a contender's rate to the rate of its anchor. The result is a text
+// such as "0.84 × bare", or "-" if the anchor was not measured.
 func ratioText(best map[string]contenderFigures, c contender) string {
 	anchor, ok := best[c.anchor]
 	if !ok {

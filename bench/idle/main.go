@@ -1,6 +1,6 @@
 // Command idle measures the memory and the processor time of agents that do nothing, and of all
 // processes that look after them. Each agent is the program sleep. The command compares agents that
-// are started by gaffer, by tmux, by shells that nohup starts, and without any such program.
+// are started by gaffer, by tmux, by shells below nohup, and directly.
 //
 // The command finds the processes of a measured program by an environment variable that they all
 // inherit. It kills these processes at the end of each measurement.

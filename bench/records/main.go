@@ -35,8 +35,7 @@ func main() {
 	fmt.Printf("%d run records and %d result records in %s\n", w.runs, w.results, *dir)
 }
 
-// writer writes the files of a ledger, the folder with the records of attempts. It does not sync
-// the files, because they can be created again.
+// writer writes the files of a ledger. It does not sync them, because they can be created again.
 type writer struct {
 	dir           string
 	full          bool

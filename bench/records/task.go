@@ -9,8 +9,7 @@ import (
 	"gaffer/ledger"
 )
 
-// attempt is one attempt of a task, with its records: the run record says what was started. Once the
-// attempt has ended, the result record says how.
+// attempt is one attempt of a task, with its run record and, if it has ended, its result record.
 type attempt struct {
 	run    ledger.Run
 	result *ledger.Result // nil if the attempt has not ended

@@ -72,8 +72,8 @@ func (b *bench) newCrew() (*connections, error) {
 const maxIdle = 5 * time.Second
 
 // load sends requests on several connections, one per client, until no client has another request.
-// It adds the elapsed time and the processor times to the result total. The parameter newClient
-// returns the function [client.next] for the client with index i.
+// It adds the elapsed time and the processor times to the result total. The function newClient
+// returns the field next of the client with index i; see [client].
 func (b *bench) load(clients int, total *result, newClient func(i int) func(answer) ([]byte, *result)) error {
 	if time.Since(b.crew.used) > maxIdle { // the server may have closed the connections
 		if err := b.crew.close(); err != nil {

@@ -12,8 +12,9 @@
 //
 // A client sends its next request when it has received the answer to the previous one. The time of
 // a request is measured from before it is written until its answer was read. With the flag -scale,
-// requests are sent at fixed times instead, and the time of a request is measured from the moment
-// at which it was due. In both cases, the time includes delays of the load generator itself.
+// requests other than long polls are sent at fixed times instead, and the time of a request is
+// measured from the moment at which it was due. In both cases, the time includes delays of the load
+// generator itself.
 package main
 
 import (

@@ -143,9 +143,9 @@ type pool struct {
 	waiting []job
 }
 
-// source generates requests (jobs) of one kind at a steady rate. If the field probe is true, all of
-// them are requests of the probe, the worker whose latencies are measured. Otherwise they are
-// requests of the other workers, one worker after the other.
+// source generates requests (jobs) of one kind at a steady rate. If the field probe is true, they
+// are requests of the probe. Otherwise they are requests of the other workers, one worker after the
+// other.
 type source struct {
 	kind  string
 	every time.Duration // time between two jobs

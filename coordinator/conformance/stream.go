@@ -225,9 +225,9 @@ var streamPromises = []requirement{
 }
 
 // replayed checks that a client can continue the event stream after a given change. It opens a
-// stream, makes several changes, and reads them from the stream. Then it calls the function again
-// with the id of the first of these changes. That function opens a second stream, which begins
-// after that change. The second stream must contain the same later changes as the first.
+// stream, makes several changes, and reads them from the stream. Then it passes the id of the first
+// of these changes to the parameter again. This function opens a second stream, which begins after
+// that change and must contain the same later changes.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

@@ -14,8 +14,8 @@ func (s *script) newChannel(name string) string {
 	return r.want(201).one("channel", channelShape)["id"].(string)
 }
 
-// newTask queues a task and returns its id. The members of the parameter more are added to the
-// request body. They replace default members of the same name.
+// newTask queues a task and returns its id. The members of the object more are added to the request
+// body, or replace its default members.
 func (s *script) newTask(more object) string {
 	s.Helper()
 	body := object{"title": "a task", "description": "to be done"}
@@ -25,15 +25,14 @@ func (s *script) newTask(more object) string {
 	return s.asUser("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
 }
 
-// claim asks the coordinator to give the agent a task of a channel (a queue of tasks), and returns
-// the answer.
+// claim tries to claim a task of a channel for the agent, and returns the answer.
 func (s *script) claim(agent, channel string) reply {
 	s.Helper()
 	return s.asWorker("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
 }
 
-// claims claims a task of a channel for the agent. The test fails and ends if the coordinator does
-// not give the agent this task.
+// claims claims a task of a channel for the agent. The test ends unless the claimed task is the
+// given one.
 func (s *script) claims(agent, channel, task string) {
 	s.Helper()
 	got := s.claim(agent, channel).want(200).one("task", claimedShape)

@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// AttemptCosts returns a function that looks up the cost of an attempt at a bead. A bead is a task
-// whose attempts are recorded in the project's ledger, a folder of JSON files. The cost is known
-// only if gaffer ran the attempt and its agent reported a cost. If there is no database, no cost is
-// known.
+// AttemptCosts returns a function that looks up the cost of an attempt at a bead, which is a work
+// item of the ledger protocol. The cost is known only if gaffer ran the attempt and its agent
+// reported a cost. If there is no database, no cost is known.
 func AttemptCosts(ctx context.Context, opts Options) (func(bead string, attempt int) (usd float64, known bool), error) {
 	unknown := func(string, int) (float64, bool) { return 0, false }
 	database, _, err := databaseOf(opts)

@@ -52,7 +52,7 @@ type LandingService struct {
 	last map[string]*runMerge
 }
 
-// runMerge is a merge that may take longer than the HTTP request which started it.
+// runMerge is a merge that may take longer than the HTTP request that started it.
 type runMerge struct {
 	request fleet.MergeRequest
 	ended   chan struct{} // closed when the merge has ended and the fields below are set
@@ -75,18 +75,19 @@ func (s *LandingService) close() {
 }
 
 const (
-	mergeWait  = 20 * time.Second // how long at most an HTTP request waits for the end of its merge
+	mergeWait  = 20 * time.Second // the longest time that an HTTP request waits for its merge
 	resultTime = time.Minute      // how long after the end of a merge a repeated request still gets its result
 )
 
 // Merge implements [server.Landing]. A run has only one merge at a time. If a different merge of
 // the run is in progress, Merge waits until that merge has ended. Then it starts the requested
-// merge and waits for it. If all this takes longer than mergeWait, the merge continues, and the
-// result has the state [fleet.MergeRunning].
+// merge and waits for it. If all this takes longer than mergeWait, the result has the state
+// [fleet.MergeRunning], and the merge in progress continues. A requested merge that has not started
+// by then is not started later.
 //
-// The client can then repeat the request. While the merge is in progress, a repeated request waits
-// for it and gets its result. If the merge ends while no request waits, the first repeated request
-// within resultTime gets the result.
+// The client can then repeat the request. While the requested merge is in progress, a repeated
+// request waits for it and gets its result. If the merge ends while no request waits, the first
+// repeated request within resultTime gets the result.
 func (s *LandingService) Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error) {
 	wait := time.NewTimer(mergeWait)
 	defer wait.Stop()

@@ -39,9 +39,8 @@ func (o Options) limits() func() engine.Limits {
 	}
 }
 
-// withRemoved returns the user's new limits, with one change: it replaces each limit that the user
-// has removed, as [orRemoved] does. The parameter before contains the limits that were valid until
-// now.
+// withRemoved returns the user's new limits, but replaces each limit that the user has removed, as
+// [orRemoved] does. The parameter before contains the previous limits.
 func withRemoved(limits, before engine.Limits) engine.Limits {
 	limits.Day, limits.Month = orRemoved(limits.Day, before.Day), orRemoved(limits.Month, before.Month)
 	for name, was := range before.Accounts {
@@ -51,10 +50,10 @@ func withRemoved(limits, before engine.Limits) engine.Limits {
 	return limits
 }
 
-// orRemoved returns the parameter limit, with one exception. If the user has removed the limit, so
-// that before is a limit and the parameter limit is zero, orRemoved returns a limit that no attempt
-// reaches. The reason: tasks may wait because of the old limit. The engine starts them only when it
-// checks a limit, and it does not check a limit of zero.
+// orRemoved returns the parameter limit. But if the user has removed the limit, so that limit is
+// zero and before is not, orRemoved returns a limit that no attempt reaches. The reason: tasks may
+// wait because of the old limit. The engine starts them only when it checks a limit, and it does
+// not check a limit of zero.
 func orRemoved(limit, before store.Amount) store.Amount {
 	if !limit.Limits() && before.Limits() {
 		return store.Amount{MicroUSD: engine.Removed}

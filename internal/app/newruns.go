@@ -304,8 +304,8 @@ type draft struct {
 	file     string // file name that the parser was given for text
 }
 
-// read reads the plan of the run that a client wants to start. If the plan is not valid, read
-// returns no error: the field problems of the result contains the plan's problems.
+// read reads the plan of the run that a client wants to start. Problems of the plan are not an
+// error: they are in the field problems of the result.
 func (s *NewRunService) read(ctx context.Context, d fleet.RunDraft) (*draft, error) {
 	r := &draft{RunDraft: d, text: d.Text}
 	files := &planfiles.Files{}

@@ -62,9 +62,9 @@ func PreflightTeam(ctx context.Context, opts Options, n teamsession.Request) ([]
 	return runPreflight(ctx, opts, p, more, needs...)
 }
 
-// runPreflight runs the preflight checks. If the project's gaffer.yaml defines agents of the plan,
-// or settings that the parameter needs names, runPreflight also checks that the user trusts this
-// file. If the other checks find no problem, it prints which sandboxes the tasks get.
+// runPreflight runs the preflight checks. It also checks that the user trusts those settings in the
+// project's gaffer.yaml that define agents of the plan or that the parameter needs names. If the
+// other checks find no problem, it prints which sandboxes the tasks get.
 func runPreflight(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents, o.Accounts = opts.Project.Root, os.Environ(), opts.Config.Agents(), accountsOf(opts.Config)
 	var names []string

@@ -23,9 +23,9 @@ func (o Options) foldersOf(root string) (viewers.ProjectFolders, error) {
 	}, nil
 }
 
-// viewedKind is a kind of store items. An item is a row in the store with a kind, an id and JSON
-// data. An item of this kind lists the projects that servers on one machine show. There is one such
-// item per machine, because projects are folders on a machine. The item's id is the machine's name.
+// viewedKind is the [store.ItemKey.Kind] of the database rows that list the projects that servers
+// show. There is one such row per machine, because projects are folders on a machine. The row's id
+// is the machine's name.
 const viewedKind = "viewed"
 
 // projectList is the [viewers.Registry] that stores the list of projects in the database.

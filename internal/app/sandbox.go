@@ -54,24 +54,22 @@ func sandboxSettings(c *config.Config) sandbox.Settings {
 }
 
 // ApplySandbox returns the plan with each task's field Sandbox set to the sandbox that the task
-// should have, as the plan and the user's settings decide. It does not change tasks of agents that
-// gaffer itself implements, because these need no sandbox.
+// should have, as the plan and the user's settings decide. It does not change tasks that gaffer
+// itself has added, for example to merge branches, because these need no sandbox.
 func ApplySandbox(c *config.Config, p plan.Plan) plan.Plan {
 	return sandboxSettings(c).ApplyPlan(p, isOwnAgent)
 }
 
-// isOwnAgent reports whether the agent with this name is gaffer itself. Gaffer adds tasks of such
-// agents to plans, for example to merge branches.
+// isOwnAgent reports whether name is an agent for tasks that gaffer itself adds to plans.
 func isOwnAgent(name string) bool {
 	return slices.Contains([]string{workspace.MergeAgent, plan.PickAgent, teamrun.MergeAgent}, name)
 }
 
 // want returns the sandbox that a task should have. If the task names a sandbox mode, want returns
-// the task's sandbox unchanged, because submit applies the user's settings to each plan before it
-// stores the plan. If the task names no mode, for example because it was added later, want applies
-// the user's settings. unattended means that no user has started the run, so possibly no user is
-// there to answer requests for permission. Then want chooses the mode auto if the settings contain
-// no mode.
+// the task's sandbox unchanged, because submit has already applied the user's settings. Otherwise,
+// for example if the task was added later, want applies them. unattended means that no user has
+// started the run, so possibly no user is there to answer requests for permission. Then want
+// chooses the mode auto if the settings contain no mode.
 func (s *sandboxes) want(t plan.Task, unattended bool) plan.Sandbox {
 	if t.Sandbox.Mode != "" {
 		return t.Sandbox

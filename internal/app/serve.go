@@ -59,9 +59,9 @@ type ServerOptions struct {
 }
 
 // Serve serves users and workers until Close is called. In the background it checks the leases of
-// attempts and writes pending documents. It starts the runs of schedules. It also starts runs for
-// new items in the sources that gaffer watches, such as new issues in an issue tracker. If o.Notify
-// is set, it sends notifications.
+// attempts, writes pending documents, and starts runs for new items in watched sources, such as
+// issues in an issue tracker. If o.LoadPlan is set, it starts the runs of schedules. If o.Notify is
+// set, it sends notifications.
 func (a *App) Serve(o ServerOptions) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ TuneForServer() }); ok {
 		s.TuneForServer()

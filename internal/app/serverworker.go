@@ -307,8 +307,7 @@ func (s *ServerWorker) deleteReportedPeriodically(ctx context.Context) {
 }
 
 // deleteReported deletes the folders of attempts whose end the worker has reported to the server.
-// When the worker has reported an attempt's end, it appends .done to the name of the attempt's
-// folder.
+// The worker has appended .done to the names of these folders.
 func (s *ServerWorker) deleteReported() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // ignore the error: the only error would be an invalid pattern
 	for _, dir := range done {

@@ -32,8 +32,7 @@ import (
 // for new items, and reports to each source how the tasks of its items have ended.
 type Sources struct{ app *App }
 
-// SourceRequest says which items of a source (such as the issues of an issue tracker) become tasks,
-// and how.
+// SourceRequest says which items of a source become tasks, and how.
 type SourceRequest struct {
 	From     string           // the source of the items, such as "gh:ada/shop label:agent" for issues on GitHub
 	Plan     string           // path of a file with default settings for the tasks; empty means gaffer's own defaults
@@ -44,18 +43,17 @@ type SourceRequest struct {
 	Report   *plan.ItemReport // what the source is told when a task ends; nil means what the file Plan says
 }
 
-// SourcePlan is a plan whose tasks were made from the items of a source, such as the issues of an
-// issue tracker.
+// SourcePlan is a plan whose tasks were made from the items of a source.
 type SourcePlan struct {
 	plan.Plan
 	From  string
-	Found int               // number of open items in the source, such as open issues
-	Held  []engine.HeldItem // items for which the plan has no task, because they have, or had, a task in a run
-	More  int               // number of items for which the plan has no task, because the maximum number of items was reached
+	Found int               // number of open items in the source
+	Held  []engine.HeldItem // items that are left out because they have, or had, a task in a run
+	More  int               // number of items that are left out because of the limit
 }
 
-// Plan reads the items of a source, such as the issues of an issue tracker, and makes a plan with
-// tasks for them. It changes neither the source nor the database.
+// Plan reads the items of a source and makes a plan with tasks for them. It changes neither the
+// source nor the database.
 func (s *Sources) Plan(ctx context.Context, q SourceRequest) (SourcePlan, error) {
 	return s.planIn(ctx, s.app.opts, q)
 }
@@ -196,15 +194,15 @@ func (o Options) optionsOf(root, why string) (Options, error) {
 }
 
 // itemReports returns the [source.Reports] that sends reports on ended tasks to the sources of the
-// tasks, such as issue trackers.
+// tasks.
 func (s *Sources) itemReports() *source.Reports {
 	return &source.Reports{
 		Engine: s.app.engine, Host: host.OS(), Now: s.app.clock(), Open: s.reportSource, PullRequest: s.pullRequest, Notice: s.app.opts.Notice,
 	}
 }
 
-// reportSource opens the source (such as an issue tracker) to which the report r must be sent. It
-// uses the settings of the project to which the report's run belongs.
+// reportSource opens the source to which the report r must be sent. It uses the settings of the
+// project to which the report's run belongs.
 func (s *Sources) reportSource(r engine.ItemReport) (source.Source, error) {
 	var run store.Run
 	err := s.app.store.Read(context.Background(), func(rows store.Reader) (err error) {
@@ -239,9 +237,9 @@ func (s *Sources) pullRequest(ctx context.Context, key store.TaskKey) (string, e
 	return p.URL, err
 }
 
-// reportItems reports to the sources of a run's tasks, such as issue trackers, how the tasks have
-// ended. The parameter ended says whether the run has ended. If it has not, reports that must name
-// a pull request are not sent yet, because gaffer opens the pull requests at the end of the run.
+// reportItems reports to the sources of a run's tasks how the tasks have ended. The parameter ended
+// says whether the run has ended. If it has not, reports that must name a pull request are not sent
+// yet, because gaffer opens the pull requests at the end of the run.
 func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	_, _, err := s.itemReports().Send(ctx, run, false, func(r engine.ItemReport) bool { return ended || !r.Item.Report.PR })
 	if err != nil && ctx.Err() == nil {
@@ -249,10 +247,10 @@ func (s *Sources) reportItems(ctx context.Context, run string, ended bool) {
 	}
 }
 
-// SendReports sends unsent reports on ended tasks to the sources of the tasks, such as issue
-// trackers. It sends only reports for runs on which this machine has worked, and on which no
-// process works now. If now is false, it skips reports whose last try has failed recently. It
-// returns how many reports it has sent, and how many could not be sent.
+// SendReports sends unsent reports on ended tasks to the sources of the tasks. It sends only
+// reports for runs on which this machine has worked, and on which no process works now. If now is
+// false, it skips reports whose last try has failed recently. It returns how many reports it has
+// sent, and how many could not be sent.
 func (s *Sources) SendReports(ctx context.Context, now bool) (sent, failed int, err error) {
 	return s.itemReports().Send(ctx, "", now, func(r engine.ItemReport) bool {
 		var run store.Run

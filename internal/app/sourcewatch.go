@@ -26,8 +26,8 @@ import (
 // id of such a row consists of the name of the source and the path of the project.
 const watchKind = "watched-source"
 
-// watchState is what gaffer's servers store about a watched source. This is a source of work, such
-// as an issue tracker, in which they look regularly for new items, such as issues.
+// watchState is what gaffer's servers store about a watched source, in which they look regularly
+// for new items.
 type watchState struct {
 	LastLook time.Time `json:"last,omitzero"`
 	NextLook time.Time `json:"next,omitzero"`
@@ -47,8 +47,8 @@ func (o Options) watchedProject(w config.WatchedSource) string {
 	return cmp.Or(w.Project, o.Project.Root)
 }
 
-// List returns the watched sources (such as issue trackers) that are in the user's settings, and
-// the reports on ended tasks that were not sent to their sources yet.
+// List returns the watched sources in the user's settings, and the reports on ended tasks that were
+// not sent to their sources yet.
 func (s *Sources) List(ctx context.Context) (fleet.Sources, error) {
 	list := fleet.Sources{Sources: []fleet.WatchedSource{}, Reports: []fleet.SourceReport{}}
 	watched := s.app.opts.Config.Sources()
@@ -111,13 +111,13 @@ func (s *Sources) changeWatchState(ctx context.Context, key store.ItemKey, chang
 
 const (
 	watchTick = 5 * time.Second // how often a server checks whether it must look for new items in a source
-	// watchPause is the pause after a server has failed once to look for new items in a source. The
-	// pause doubles with each further failure, up to maxWatchPause or the interval in the source's
-	// settings, whichever is shorter.
+	// watchPause is the pause after the first failed look at a source. The pause doubles with each
+	// further failure, up to maxWatchPause or the interval in the source's settings, whichever is
+	// shorter.
 	watchPause    = time.Minute
 	maxWatchPause = time.Hour
-	// lookForReportsEvery is how often a server looks for reports on ended tasks that other processes have
-	// stored but not sent to the sources of the tasks, and sends them.
+	// lookForReportsEvery is how often a server looks for reports on ended tasks that other
+	// processes have stored but not sent, and sends them.
 	lookForReportsEvery = 30 * time.Second
 )
 
@@ -254,8 +254,8 @@ func (s *Sources) continueRuns(ctx context.Context, name string) error {
 	return nil
 }
 
-// sendReportsRepeatedly sends reports on ended tasks to the sources of the tasks, until ctx ends.
-// These are reports that other processes have stored but not sent.
+// sendReportsRepeatedly sends the reports on ended tasks that other processes have stored but not
+// sent, until ctx ends.
 func (s *Sources) sendReportsRepeatedly(ctx context.Context) {
 	for ; ctx.Err() == nil; pause.For(ctx, lookForReportsEvery) {
 		if _, _, err := s.SendReports(ctx, false); err != nil && ctx.Err() == nil {

@@ -314,7 +314,7 @@ func moved(before, after []string, hunks []*gitdiff.TextFragment, first, last in
 	return best
 }
 
-// occurrences returns the indexes in lines at which the lines of part begin, one after another.
+// occurrences returns the indexes in lines at which the sequence part begins.
 func occurrences(lines, part []string) (found []int) {
 	for at := 0; at+len(part) <= len(lines) && len(part) > 0; at++ {
 		if slices.Equal(lines[at:at+len(part)], part) {

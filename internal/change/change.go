@@ -72,9 +72,8 @@ func (r *Reader) Attempt(ctx context.Context, run, task string, number int) (fle
 	return r.of(ctx, run, task, kept)
 }
 
-// At returns the change of a task at one of the task's snapshots, which are stored states of the
-// worktree. The parameter tree is the id of the snapshot's git tree. At returns a
-// [*git.MissingError] if the task has no such snapshot.
+// At returns the change of a task at one of the task's snapshots. The parameter tree is the id of
+// the snapshot's git tree. At returns a [*git.MissingError] if the task has no such snapshot.
 func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, error) {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err != nil {
@@ -88,9 +87,8 @@ func (r *Reader) At(ctx context.Context, run, task, tree string) (fleet.Change, 
 	return fleet.Change{}, &git.MissingError{What: "tree of the change", Name: truncate.Bytes(tree, 70), Advice: "read the change again: it has moved on since"}
 }
 
-// Keeps checks whether a task has a snapshot, which is a stored state of the worktree, with this
-// tree. It returns nil if the parameter tree is the id of the git tree or of the base commit of one
-// of the task's snapshots. Otherwise it returns a [*git.MissingError].
+// Keeps returns nil if the parameter tree is the id of the git tree or of the base commit of one of
+// the task's snapshots. If it is not, Keeps returns a [*git.MissingError].
 func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	list, err := r.keptAndAttempts(ctx, run, task)
 	if err == nil && !slices.ContainsFunc(list, func(k snapshot.Snapshot) bool { return k.Tree == tree || k.Base == tree }) {
@@ -99,9 +97,8 @@ func (r *Reader) Keeps(ctx context.Context, run, task, tree string) error {
 	return err
 }
 
-// keptAndAttempts returns all snapshots of a task, which are stored states of its worktree. First
-// come the snapshots for reviews, then those of attempts. In each of the two groups, the latest
-// snapshot comes first.
+// keptAndAttempts returns all snapshots of a task: first those for reviews, then those of attempts.
+// In each of the two groups, the latest snapshot comes first.
 func (r *Reader) keptAndAttempts(ctx context.Context, run, task string) ([]snapshot.Snapshot, error) {
 	list, err := snapshot.List(ctx, r.repo, run, task)
 	if err != nil {
@@ -139,9 +136,8 @@ func (r *Reader) Since(ctx context.Context, c fleet.Change, tree string) (fleet.
 	return c, nil
 }
 
-// Release deletes old snapshots that were taken for reviews of a task. A snapshot is a stored state
-// of the task's worktree. Release keeps the newest 20. It also keeps each snapshot whose tree or
-// base commit is in the parameter trees.
+// Release deletes old snapshots that were taken for reviews of a task. It keeps the newest 20, and
+// those whose tree or base commit is in the parameter trees.
 func (r *Reader) Release(ctx context.Context, run, task string, trees []string) error {
 	const newest = 20
 	return snapshot.Release(ctx, r.repo, run, task, newest, trees)
@@ -220,13 +216,12 @@ func isGit(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// Limits of the diff of a file. If the file, one of its lines or its diff exceeds one of the first
-// three limits, the diff is not shown.
+// Limits of the diff of a file. A diff that exceeds one of the first three is not shown.
 const (
 	maxBlob      = 4 << 20 // maximum size of a file, in bytes
-	maxLineBytes = 20_000  // maximum length of a line, in bytes
+	maxLineBytes = 20_000  // maximum length of a line of a diff, in bytes
 	maxDiffLines = 20_000  // maximum number of lines of a diff
-	maxRenames   = 1000    // git's option -l: limit for the number of files that git compares to find renamed and copied ones
+	maxRenames   = 1000    // git's option -l: number of files above which git skips the full search for renamed and copied files
 )
 
 // diffTree returns the arguments of a git diff-tree command with this package's options. It appends

@@ -78,8 +78,7 @@ func (r *Reader) File(ctx context.Context, c fleet.Change, path string, o Option
 		f.Hunks = nil
 		return f, nil
 	}
-	// If the hunks lack some of the lines that git has counted, the diff is incomplete: return an
-	// error.
+	// Do not return an incomplete diff, whose hunks lack some of the lines that git has counted.
 	if added != f.Added || removed != f.Removed {
 		return f, fmt.Errorf("diff of %s: git counts +%d -%d lines, and its diff has +%d -%d", found.Path, f.Added, f.Removed, added, removed)
 	}
@@ -101,7 +100,7 @@ func find(files []fleet.ChangeFile, path string) (found fleet.ChangeFile, ok boo
 // jsonText replaces each byte of text that is not UTF-8 by U+FFFD, as a JSON decoder does.
 func jsonText(text string) string { return string([]rune(text)) }
 
-// fragments returns errBinary if a file is not text and so has no lines.
+// errBinary reports that a file is not text and so has no lines.
 var errBinary = errors.New("the file is not text")
 
 // fragments returns the hunks of a file in the diff between two trees or commits. The parameter

@@ -40,9 +40,8 @@ func rejectMistakes(root *cobra.Command) (started *bool) {
 	return started
 }
 
-// rejectRepeated makes a flag with a single value reject a second value. A flag that needs no
-// value, such as --json, may still be repeated with the same value, which does no harm.
-// rejectRepeated does not change a flag that collects several values.
+// rejectRepeated makes a flag reject a second value, unless the flag collects several values. A
+// flag that needs no value, such as --json, may still be repeated with the same value.
 func rejectRepeated(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
@@ -103,7 +102,7 @@ var otherPrograms = map[string]string{
 const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer cancel RUN' ends one, 'gaffer worktree remove' takes away a task's worktree"
 
 // usageError turns an error of the command line's parser into a usage error with a hint. If err
-// wraps an [exit.Error], usageError returns that [exit.Error] instead.
+// wraps an [exit.Error], usageError returns that one instead.
 func usageError(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e // leave out the text that the parser has added to e

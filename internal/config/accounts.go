@@ -31,7 +31,7 @@ type Account struct {
 	// empty path means the program's default folder.
 	Config  string
 	Env     map[string]secret.Value
-	Reserve bool // the account is used only while all accounts of the agent without Reserve are paused, for example by rate limits
+	Reserve bool // used only while all of the agent's accounts without Reserve are paused, for example by rate limits
 	Budget  AccountBudget
 }
 

@@ -92,8 +92,7 @@ func (c *Config) add(l layer, values []Value) {
 
 // Values returns these values, in this order:
 //   - the values of all settings that [Keys] returns
-//   - the settings of a team's roles, without those that have their default because no source sets
-//     them
+//   - the settings of a team's roles, but only those that a source sets
 //   - the definitions of agents and of watched sources of work items, by name
 //   - the definitions of accounts
 func (c *Config) Values() []Value {

@@ -18,15 +18,13 @@ import (
 )
 
 // EditLists changes settings that are lists in the configuration file at path. The parameter keys
-// contains the names of these settings, such as permissions.allow. EditLists calls the function
-// change with a map from the name of each setting in the file to its value as a list. The function
-// may change this map. For the settings in keys, EditLists writes the changed lists to the file.
-// For other settings, it ignores the changes. If the file does not exist, EditLists creates it.
-// EditLists returns an error if a list in the file has a form that gaffer cannot edit, for example
-// [a, b] with a comment.
+// contains the names of these settings, such as permissions.allow. The function change may change
+// the lists in its parameter, which maps the name of each setting in the file to its value as a
+// list. EditLists then writes the changed lists of the settings in keys to the file, and ignores
+// other changes. It creates the file if it does not exist. It returns an error if a list in the
+// file has a form that gaffer cannot edit, for example [a, b] with a comment.
 func EditLists(path string, keys []string, change func(lists map[string][]string)) error {
-	// If another program changes the file at the same time, try again, at most this many times in
-	// total.
+	// Try at most this many times if another program changes the file at the same time.
 	const tries = 5
 	for try := 1; ; try++ {
 		err := editLists(path, keys, change)

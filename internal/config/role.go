@@ -23,7 +23,7 @@ func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tec
 type Role struct {
 	Agent        string
 	Model        string // name of the model; empty means the agent's default
-	Stronger     string // name of the model after the team has asked for a stronger one; empty means that Model is used further
+	Stronger     string // name of the model after the team has asked for a stronger one; empty means Model
 	Template     string // name of the folder below templates/ that has the role's prompt templates
 	Timeout      time.Duration
 	StallTimeout time.Duration
@@ -86,9 +86,9 @@ func (c *Config) Role(role string) Role {
 	return r
 }
 
-// WithRoles returns a copy of the configuration with the additional settings of roles that the file
-// at path contains. The file has the same format as the section team.roles. Its settings override
-// those from all other sources except flags.
+// WithRoles returns a copy of the configuration, to which it adds the settings of roles in the file
+// at path. The file has the same format as the section team.roles. Its settings override those from
+// all other sources except flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {

@@ -134,10 +134,10 @@ type use struct {
 // choose chooses the agent for the next attempt at a task. The parameter agents contains the task's
 // own agent and its fallbacks, in order of preference. choose returns the first agent that the
 // worker runs and that has an account that is not paused, with all such accounts. A worker that
-// cannot use fallbacks gets only the task's own agent. ok is false in two cases. First, there is no
-// such agent. Second, the worker does not run an earlier agent in the list, but shared (the
-// accounts of all workers) has an account of that agent that is not paused. Another worker can then
-// start the task with that agent.
+// cannot use fallbacks gets only the task's own agent. ok is false if there is no such agent. ok is
+// also false if the worker does not run an earlier agent in the list, but shared (the accounts of
+// all workers) has an account of that agent that is not paused: then another worker can start the
+// task with that agent.
 func (p *pool) choose(agents []string, shared *pool) (u use, ok bool) {
 	for i, name := range agents {
 		agent, fallback := name, ""
@@ -226,8 +226,8 @@ func (c *txContext) pickAccount(free []WorkerAccount) (string, error) {
 // rememberPool stores the names of a worker's accounts, by agent, so that the engine knows when all
 // accounts of an agent are paused. The empty name means the account that the agent's program uses
 // by itself. If replace is true, the worker's accounts of an agent replace the stored accounts of
-// that agent. If not, they are added to them. If a stored list changes, rememberPool makes those
-// tasks ready that can now start, and changed is true.
+// that agent. If not, they are added to the stored accounts. If a stored list changes, changed is
+// true, and rememberPool makes the tasks ready that can now start.
 func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool, err error) {
 	byAgent := map[string][]string{}
 	var agents []string
@@ -237,9 +237,8 @@ func (c *claims) rememberPool(r Claim, stored *pool, replace bool) (changed bool
 		}
 		byAgent[a.Agent] = append(byAgent[a.Agent], a.Name)
 	}
-	// Other workers may have accounts of an agent for which this worker has none. On this worker,
-	// the agent's program then uses its own account. So add the empty name, which stands for that
-	// account, to the agent's accounts.
+	// If other workers have accounts of an agent and this worker has none, the agent's program uses
+	// its own account on this worker. So add the empty name, which stands for that account.
 	for _, row := range stored.rows {
 		own := len(r.Agents) == 0 || slices.Contains(r.Agents, row.Name)
 		if len(row.Pool) > 0 && byAgent[row.Name] == nil && own && !r.Only && !replace {

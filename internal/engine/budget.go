@@ -55,7 +55,7 @@ type scope struct {
 }
 
 // spent reports whether the limit s is reached. own is what the attempt to which the limit applies
-// has spent itself. If s.limit is zero, there is no limit, and the result is false.
+// has spent itself. The result is false if s.limit is zero, which means no limit.
 func (s scope) spent(own store.Amount) bool { return s.others.Add(own).Reaches(s.limit) }
 
 // text returns a text for the user which says that the limit is reached, such as "the day's budget
@@ -158,9 +158,9 @@ func (b *budgets) scopes(a store.Attempt, t store.Task, run store.Run) ([]scope,
 	return append([]scope{taskScope(t), ofRun}, periods...), err
 }
 
-// limitOf returns what an attempt may spend in total, for money and for tokens separately. For each
-// limit, it subtracts what others have spent or reserved. The result is the smallest difference. It
-// is at least 1 (a millionth of a dollar, or one token), because zero would mean no limit.
+// limitOf returns what an attempt may spend in total, for money and for tokens separately: the
+// smallest amount that others have left of any limit. If they have left nothing, it is 1 (a
+// millionth of a dollar, or one token). It is zero only if there is no limit.
 func limitOf(scopes []scope) (limit store.Amount) {
 	least := func(now, most, others int64) int64 {
 		if most <= 0 {

@@ -16,10 +16,9 @@ type Extension struct {
 	Tasks []plan.Task
 }
 
-// Extend adds tasks to a conducted run, whose tasks are added by a program called the conductor.
-// The new tasks must not depend on other tasks, because a conductor adds a task only when the task
-// may start. Extend returns a [*ConflictError] if the run has no conductor, has ended, is stopping,
-// or already has a task with the id of a new task.
+// Extend adds tasks to a conducted run. The new tasks must not depend on other tasks, because a
+// conductor adds a task only when the task may start. Extend returns a [*ConflictError] if the run
+// has no conductor, has ended, is stopping, or already has a task with the id of a new task.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		_, err := once(tx.txContext, "extend", x.Key, func() (int, error) { return len(x.Tasks), tx.submissions.extend(x) })
@@ -58,10 +57,9 @@ func refusalReason(why string, s store.Status) string {
 	return "it is " + string(s)
 }
 
-// Conclude ends a conducted run, whose tasks are added by a program called the conductor. It sets
-// the status that the conductor has chosen: complete, or failed with a reason. It returns a
-// [*ConflictError] if a task of the run is unfinished. If the run has already ended, Conclude does
-// nothing.
+// Conclude ends a conducted run (see [Extension]) with the status that its conductor has chosen:
+// complete, or failed with a reason. It returns a [*ConflictError] if the run has no conductor or
+// has unfinished tasks. If the run has already ended, Conclude does nothing.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		run, err := tx.submissions.conductedRun(id)
@@ -75,14 +73,14 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 	})
 }
 
-// Reopening is a user's request to continue a conducted run, a run to which a program adds tasks.
+// Reopening is a user's request to continue a conducted run (see [Extension]).
 type Reopening struct {
 	Run, Who, Why string
 	Budget        store.Amount // the run's new budget; zero keeps the old budget
 }
 
-// Reopen changes the budget of a conducted run, a run to which a program adds tasks. If r.Budget is
-// zero, the budget stays. If the run has ended, Reopen also continues it.
+// Reopen changes the budget of a conducted run, unless r.Budget is zero. If the run has ended,
+// Reopen also continues it. It returns a [*ConflictError] if the run has no conductor.
 func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
 	return e.write(ctx, r.Who, func(tx *transaction) error {
 		run, err := tx.submissions.conductedRun(r.Run)
@@ -103,8 +101,7 @@ func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
 	})
 }
 
-// conductedRun returns a run. It returns a [*ConflictError] if the run has no conductor, which is a
-// program that adds tasks to the run.
+// conductedRun returns a run, or a [*ConflictError] if the run has no conductor.
 func (s *submissions) conductedRun(id string) (store.Run, error) {
 	run, err := s.run(id)
 	if err != nil {

@@ -233,7 +233,8 @@ func (e *finishes) decide(a store.Attempt, t store.Task, run store.Run, class fa
 // decideForMessages returns the decision to queue a task again if the decision v would end the task
 // while the user's messages still wait for its agent. In this case, it stores in t.EndedAs how the
 // task would have ended, and allows at least one more attempt. It returns v unchanged if no message
-// needs another attempt, or if the budgets do not allow one.
+// needs another attempt, if the budgets do not allow one, or if it could not deliver the message
+// (see retryForMessage).
 func (e *finishes) decideForMessages(v decision, a store.Attempt, t *store.Task, run store.Run, class failure.Class) (decision, error) {
 	another, err := e.messages.needsAttempt(*t, class)
 	if err != nil || !another {

@@ -66,8 +66,8 @@ func (e *Engine) Grants(ctx context.Context, run string) (list []fleet.Grant, er
 	return list, err
 }
 
-// RemoveGrant removes a grant, a permission rule made by a user's answer. A running agent may still
-// follow the grant until the agent ends, because the agent's program may have remembered it.
+// RemoveGrant removes a grant. A running agent may still follow the grant until the agent ends,
+// because the agent's program may have remembered it.
 func (e *Engine) RemoveGrant(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		item, err := tx.Item(store.ItemKey{Kind: GrantKind, ID: id})
@@ -90,8 +90,8 @@ func decodeGrant(item store.Item) (g fleet.Grant, err error) {
 	return g, nil
 }
 
-// grantsOf returns the grants (permission rules made by users' answers) of a run and of its tasks.
-// If run is empty, it returns those that hold for all runs.
+// grantsOf returns the grants of a run and of its tasks. If run is empty, it returns those that
+// hold for all runs.
 func grantsOf(r ItemLister, run string) ([]fleet.Grant, error) {
 	items, err := r.Items(GrantKind, GrantParent(run), math.MinInt64, math.MaxInt32)
 	if err != nil {
@@ -106,7 +106,7 @@ func grantsOf(r ItemLister, run string) ([]fleet.Grant, error) {
 	return list, nil
 }
 
-// taskGrants returns the grants (permission rules made by users' answers) that hold for a task.
+// taskGrants returns the grants that hold for a task.
 func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	all, errAll := grantsOf(r, "")
 	ofRun, errRun := grantsOf(r, key.Run)
@@ -118,9 +118,8 @@ func taskGrants(r ItemLister, key store.TaskKey) ([]fleet.Grant, error) {
 	return all, errors.Join(errAll, errRun)
 }
 
-// AddGrants sets a.Grants to the grants (permission rules made by users' answers) that hold for
-// a.Task. It does nothing if the task runs a command instead of an agent, because a command never
-// asks for permission.
+// AddGrants sets a.Grants to the grants that hold for a.Task. It does nothing if the task runs a
+// command instead of an agent, because a command never asks for permission.
 func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	if a.Task.Agent() == plan.CommandAgent {
 		return nil
@@ -129,9 +128,9 @@ func (a *Assignment) AddGrants(r ItemLister) (err error) {
 	return err
 }
 
-// rulesOf returns the permission rules of a task, including its grants, which are rules made by
-// users' answers. It leaves out an allow rule that this version of gaffer cannot read. It replaces
-// a deny or ask rule that it cannot read by a rule that asks the user about everything.
+// rulesOf returns the permission rules of a task, including its grants. It leaves out an allow rule
+// that this version of gaffer cannot read. It replaces a deny or ask rule that it cannot read by a
+// rule that asks the user about everything.
 func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	for _, text := range spec.Permissions.Allow {
 		if r, err := permission.Parse(text); err == nil {
@@ -164,11 +163,10 @@ func rulesOf(spec plan.Task, grants []fleet.Grant) (rules permission.Rules) {
 	return rules
 }
 
-// decide tries to answer an agent's question by the permission rules of its task, including the
-// grants, which are rules made by users' answers. If the rules decide the question, decide sets the
-// answer in q and returns true, and the caller must store q. If the user must answer, decide
-// returns false. It always returns false for a task that picks one of several candidates, that is,
-// of several tasks that do the same work: only the user can answer which candidate to use.
+// decide tries to answer an agent's question by the permission rules, the grants and the policy of
+// its task. If these decide the question, decide sets the answer in q and returns true, and the
+// caller must store q. If the user must answer, it returns false. It always returns false for a
+// task that picks one of several candidates: only the user can say which candidate to use.
 func (qs *questions) decide(q *store.Question, t store.Task) (decided bool, err error) {
 	if t.Account == plan.PickAgent {
 		return false, nil
@@ -246,7 +244,7 @@ func setCall(q *store.Question, a Ask) {
 }
 
 // grant stores the permission rule that a user's answer makes for later requests, and returns it.
-// made is false if the answer holds only for this one request and makes no rule.
+// made is false if the answer holds only for this one request.
 func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool, err error) {
 	switch a.Scope {
 	case "", fleet.GrantOnce:
@@ -285,8 +283,8 @@ func (qs *questions) grant(q store.Question, a Answer) (g fleet.Grant, made bool
 	return g, true, qs.putGrant(&g)
 }
 
-// putGrant stores the grant g, a permission rule made by a user's answer. If the same rule already
-// holds in the same scope, putGrant stores nothing, and replaces *g by the stored grant.
+// putGrant stores the grant g. If the same rule already holds in the same scope, putGrant stores
+// nothing, and replaces *g by the stored grant.
 func (qs *questions) putGrant(g *fleet.Grant) error {
 	known, err := grantsOf(qs, g.Run)
 	if err != nil {
@@ -315,9 +313,8 @@ func (qs *questions) grantEvent(kind string, g fleet.Grant) error {
 	return qs.event(store.Event{Kind: kind, Run: g.Run, Task: g.Task, Why: strings.ReplaceAll(why, "\n", " ")}, g)
 }
 
-// answerCovered answers other open questions for which the grant g, a permission rule made by a
-// user's answer, holds. It answers only questions that the rules and grants of their tasks now
-// decide.
+// answerCovered answers those open requests for permission in the scope of the grant g that the
+// rules and grants of their tasks now decide.
 func (qs *questions) answerCovered(g fleet.Grant) error {
 	open, err := qs.OpenQuestions()
 	if err != nil {

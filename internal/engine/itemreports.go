@@ -26,7 +26,7 @@ type ItemReport struct {
 	store.TaskKey
 	Item plan.SourceItem `json:"item"`
 	// Number is 1 for the first end of the task. It increases if the task ends again after the
-	// source (such as an issue tracker) may have received the previous report.
+	// source may have received the previous report.
 	Number  int          `json:"number"`
 	Status  store.Status `json:"status"`
 	Attempt string       `json:"attempt,omitempty"` // id of the task's last attempt; empty if it had none
@@ -45,10 +45,9 @@ func itemReportKey(key store.TaskKey) store.ItemKey {
 	return store.ItemKey{Kind: ItemReportKind, ID: TaskItemID(key)}
 }
 
-// recordEnd stores a report about the end of a task, for the source from which the task was made,
-// such as an issue tracker. It does nothing if the task was made from no item of a source, or if
-// the plan wants no report for the item. It also does nothing for a candidate, which is one of
-// several tasks that do the same work.
+// recordEnd stores a report about the end of a task. It does nothing if the task was made from no
+// item of a source, such as an issue, or if the plan wants no report for the item. It also does
+// nothing for a candidate, which is one of several tasks that do the same work.
 func (i *items) recordEnd(t store.Task, why string) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.Report.IsZero() || spec.Candidate != "" {
@@ -59,15 +58,14 @@ func (i *items) recordEnd(t store.Task, why string) error {
 		return err
 	}
 	// If the last attempt and the status are those of the stored report, this end of the task is
-	// already recorded. This happens if the task was queued again for a user's message, and the
-	// user withdrew the message before a new attempt started.
+	// already recorded. This happens, for example, if the task was queued again for a user's
+	// message, and the user withdrew the message before a new attempt started.
 	if r.Number > 0 && t.LastAttempt != "" && r.Attempt == t.LastAttempt && r.Status == t.Status {
 		return nil
 	}
 	number := r.Number
-	// If this is the first report, or the source (such as an issue tracker) may have received the
-	// previous one, use a new number. If not, replace the previous report, which no process has
-	// tried to send.
+	// If this is the first report, or the source may have received the previous one, use a new
+	// number. If not, replace the previous report, which no process has tried to send.
 	if r.Tries > 0 || number == 0 {
 		number++
 	}
@@ -165,10 +163,9 @@ const (
 	maxReportPause = time.Hour
 )
 
-// FinishItemReport records the result of a try to send a report to a source, such as an issue
-// tracker. If problem is empty, the source has received the report. If not, problem says why the
-// try has failed. FinishItemReport does nothing if, since the claim, the task has ended again or
-// another process has claimed the report.
+// FinishItemReport records the result of a try to send a report. If problem is empty, the source
+// has received the report. If not, problem says why the try has failed. FinishItemReport does
+// nothing if, since the claim, the task has ended again or another process has claimed the report.
 func (e *Engine) FinishItemReport(ctx context.Context, claimed ItemReport, problem string) error {
 	return e.write(ctx, "", func(tx *transaction) error {
 		r, err := tx.items.report(claimed.TaskKey)

@@ -49,19 +49,19 @@ func (e *ItemsHeldError) Conflict() bool { return true }
 type items struct{ *txContext }
 
 // itemKey returns the key of the idempotency record that stores which task was queued last for an
-// item of a source, such as an issue of an issue tracker.
+// item.
 func itemKey(i plan.SourceItem) string { return "item " + i.Source + " " + i.ID }
 
 // holderReader has the methods of [store.Reader] that find the task that was queued last for an
-// item, such as an issue. Both a transaction and a reader implement it.
+// item. Both a transaction and a reader implement it.
 type holderReader interface {
 	IdempotencyRecord(key string) (store.IdempotencyRecord, error)
 	Task(key store.TaskKey) (store.Task, error)
 }
 
-// holderOf returns the task that was queued last for an item (such as an issue), or for a bead (a
-// work item of the ledger protocol). key is the key of the idempotency record that stores this
-// task's key. If there is no such task, the error is [store.ErrNotFound].
+// holderOf returns the task that was queued last for an item, or for a bead (a work item of the
+// ledger protocol). key is the key of the idempotency record that stores this task's key. If there
+// is no such task, the error is [store.ErrNotFound].
 func holderOf(r holderReader, key string) (t store.Task, err error) {
 	p, err := r.IdempotencyRecord(key)
 	if err != nil {
@@ -74,8 +74,8 @@ func holderOf(r holderReader, key string) (t store.Task, err error) {
 	return r.Task(by)
 }
 
-// HeldItems returns the items, such as issues, for which the tasks of a new plan were made, but for
-// which no new task may be created now.
+// HeldItems returns those items of a new plan's tasks, such as issues, for which no new task may be
+// created now.
 func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	for _, t := range tasks {
 		if t.Item.ID == "" || t.Candidate != "" {
@@ -104,8 +104,8 @@ func HeldItems(r holderReader, tasks []plan.Task) (held []HeldItem, err error) {
 	return held, nil
 }
 
-// mayNotTake reports whether no new task may be created for an item, such as an issue. status is
-// the status of the item's last task. The parameter take says for which items the plan wants tasks.
+// mayNotTake reports whether no new task may be created for an item. status is the status of the
+// item's last task. The parameter take says for which items the plan wants tasks.
 func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	switch {
 	case !status.Final():
@@ -116,9 +116,8 @@ func mayNotTake(take plan.ItemTake, status store.Status) bool {
 	return take == plan.TakeNew
 }
 
-// take records that a new task was created for its item, such as an issue. It does nothing for a
-// candidate, which is one of several tasks that do the same work: its item belongs to the task that
-// picks one of the candidates.
+// take records that a new task was created for its item. It does nothing if the task has no item,
+// or is a candidate: the item then belongs to the task that picks one of the candidates.
 func (i *items) take(run string, t plan.Task) error {
 	if t.Item.ID == "" || t.Candidate != "" {
 		return nil
@@ -135,10 +134,9 @@ func (i *items) setHolder(item plan.SourceItem, key store.TaskKey) error {
 	return nil
 }
 
-// holdAgain records that an ended task, which is queued again, works on its item (such as an issue)
-// again. It returns an [*ItemsHeldError] if another unfinished task works on the item. It does
-// nothing if the task has no item, or is a candidate, which is one of several tasks that do the
-// same work.
+// holdAgain records that an ended task, which is queued again, works on its item again. It returns
+// an [*ItemsHeldError] if another unfinished task works on the item. It does nothing if the task
+// has no item or is a candidate.
 func (i *items) holdAgain(t store.Task) error {
 	spec, err := itemSpec(t)
 	if err != nil || spec.Item.ID == "" || spec.Candidate != "" {
@@ -156,8 +154,8 @@ func (i *items) holdAgain(t store.Task) error {
 	return i.setHolder(spec.Item, t.TaskKey)
 }
 
-// itemSpec returns the decoded spec of t if t was made from an item, such as an issue, and a zero
-// spec if not. To save time, it decodes only specs whose JSON contains an item.
+// itemSpec returns the decoded spec of t if t was made from an item, and a zero spec if not. To
+// save time, it decodes only specs whose JSON contains an item.
 func itemSpec(t store.Task) (plan.Task, error) {
 	if !strings.Contains(string(t.Spec), `"Item":`) { // JSON name of plan.Task.Item
 		return plan.Task{}, nil

@@ -88,10 +88,9 @@ func (p *propagation) stopRun(run store.Run, why string) error {
 }
 
 // cancelDependents cancels the tasks that cannot start any more, because t has ended without being
-// complete. These are the tasks that need t and the tasks of later waves. A wave is a group of
-// tasks that starts only after all earlier waves. If t is Optional, the tasks of later waves are
-// not cancelled. A task with AnyNeed needs only one complete task; for such a task,
-// cancelDependents calls needEnded instead.
+// complete. These are the tasks that need t and, unless t is Optional, the tasks of later waves. A
+// wave is a group of tasks that start only when all earlier waves have ended. A task with AnyNeed
+// needs only one complete task; for such a task, cancelDependents calls needEnded instead.
 func (p *propagation) cancelDependents(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := p.Dependents(t.TaskKey)
@@ -152,8 +151,7 @@ func (p *propagation) checkNeeds(t store.Task) error {
 
 // needEnded updates t, a task with AnyNeed, after one of the tasks that t needs has ended without
 // being complete. A task with AnyNeed starts when all tasks that it needs have ended and at least
-// one of them is complete. If all have ended and none is complete, t cannot start: it is cancelled
-// if all of them were cancelled, and fails otherwise.
+// one of them is complete. If all have ended and none is complete, needEnded calls endWithoutNeed.
 func (p *propagation) needEnded(t store.Task, why string) error {
 	// Read the task again, because it may have changed since the caller has read it.
 	t, err := p.task(t.TaskKey)

@@ -25,7 +25,7 @@ type Ask struct {
 	Text    string
 	Options []string
 	Within  time.Duration // how long the question waits for an answer; zero means forever
-	Default string        // the answer if the user gives none in time; if empty, the request is then denied
+	Default string        // the answer if the user gives none in time; if it is empty, the request is denied then
 
 	// Tool and Input are the tool call that the agent asks permission for; empty for any other
 	// question. Suggestions are rules that would allow this call.
@@ -210,8 +210,7 @@ func (qs *questions) appendEvent(kind string, q store.Question, why string) erro
 	return qs.event(store.Event{Kind: kind, Run: q.Run, Task: q.Task, Attempt: q.Attempt, Why: why}, q)
 }
 
-// answers returns those of the given questions that are closed. The parameter questions contains
-// the ids of the questions.
+// answers returns those of the questions with the given ids that are closed.
 func (qs *questions) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := qs.Question(id)

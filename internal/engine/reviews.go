@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// ReviewKind is the kind of the store's items that hold reviews. An item is a row for data that has
-// no table of its own. The parent of an item with a review is the id of the run.
+// ReviewKind is the Kind of the [store.Item] rows that hold reviews. The Parent of such a row is
+// the id of the run.
 const ReviewKind = "review"
 
 // reviews stores the users' reviews of the changes that tasks have made.
@@ -91,7 +91,8 @@ func decodeReview(item store.Item) (v fleet.Review, err error) {
 // The function change should call functions of package review, which check the rules. It may be
 // called more than once, because the transaction may be repeated. If it returns an error or changes
 // nothing, nothing is stored. ChangeReview returns a [*ConflictError] if change approves the work
-// of a task that has not ended.
+// of a task that has not ended, or adds a comment for a task that has no agent of its own because
+// it picks one of several candidates.
 func (e *Engine) ChangeReview(ctx context.Context, key store.TaskKey, who string, change func(*fleet.Review) error) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		t, err := tx.task(key)
@@ -195,8 +196,7 @@ func (rs *reviews) recordAnswers(a store.Attempt) error {
 	return rs.update(a.Key(), func(v *fleet.Review) { review.RecordAnswers(v, rounds, answers, a.ID, rs.now) })
 }
 
-// withdraw withdraws a message to an agent. If the message contains review comments, these count as
-// not sent again.
+// withdraw withdraws a message to an agent. Review comments in the message become drafts again.
 func (rs *reviews) withdraw(m message) error {
 	m.Withdrawn = true
 	if err := rs.messages.put(m, "message.withdrawn", ""); err != nil || m.Round == 0 {

@@ -28,9 +28,9 @@ type steering struct {
 // until it is withdrawn.
 //
 // The message's id is an idempotency key: a repeated request returns the stored message. Send
-// returns a [*ConflictError] if the agent cannot get messages. For example, this is so if the run
-// belongs to a team of agents, which take their orders only from the team, if the task runs a
-// command or is being cancelled, or if its change was discarded.
+// returns a [*ConflictError] if the agent cannot get messages, for example because the run belongs
+// to a team (whose agents take orders only from the team), because the task runs a command or is
+// being cancelled, or because its change was discarded.
 func (e *Engine) Send(ctx context.Context, m fleet.Message) (sent fleet.Message, err error) {
 	if err := checkMessage(m); err != nil {
 		return m, err
@@ -154,11 +154,10 @@ func (s *steering) sendBack(key store.TaskKey, tree string) error {
 	return err
 }
 
-// WithdrawMessage withdraws a message that no agent has received yet. If the message contains
-// review comments, these count as not sent again. If the task had ended and was queued again only
-// for the message, it gets its earlier status back. WithdrawMessage returns a [*ConflictError] if
-// the message was delivered. An agent may still receive a message that is withdrawn at the same
-// moment.
+// WithdrawMessage withdraws a message that no agent has received yet. Review comments in the
+// message become drafts again. If the task had ended and was queued again only for the message, it
+// gets its earlier status back. WithdrawMessage returns a [*ConflictError] if the message was
+// delivered. An agent may still receive a message that is withdrawn at the same moment.
 func (e *Engine) WithdrawMessage(ctx context.Context, id, who string) error {
 	return e.write(ctx, who, func(tx *transaction) error {
 		m, err := tx.messages.get(id)

@@ -58,9 +58,8 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (string, error) {
 	}
 }
 
-// submit stores a run with all tasks of the plan. A task may be made from an item of another
-// system, such as an issue. If such an item already has a task in another run, so that it may not
-// get a new one, submit returns an [*ItemsHeldError].
+// submit stores a run with all tasks of the plan. If a task was made from an item, such as an
+// issue, that may not get a new task (see [Engine.Submit]), submit returns an [*ItemsHeldError].
 func (e *Engine) submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
@@ -154,13 +153,13 @@ func (s *submissions) add(run store.Run, task plan.Task) (err error) {
 }
 
 // agentsOf returns the agents that may work on a task: first the task's own agent, then its
-// fallbacks, which may replace the own agent. It returns nil if the task can use no fallback.
+// fallbacks. It returns nil if the task can use no fallback.
 func agentsOf(task plan.Task) []string {
 	own := AgentOf(task)
 	others := slices.DeleteFunc(slices.Clone(task.Fallback), func(name string) bool { return name == own })
 	// These tasks use no fallbacks: a task that runs a command, because it has no agent; candidates
-	// (alternative tasks that do the same work), because each keeps its own agent; and the task that
-	// picks or judges the candidates.
+	// (alternative tasks that do the same work), because each keeps its own agent; and the task
+	// that picks or judges the candidates.
 	if len(others) == 0 || len(task.Argv) > 0 || task.Pick != nil || task.Candidate != "" {
 		return nil
 	}

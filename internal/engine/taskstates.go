@@ -18,8 +18,8 @@ type taskStates struct {
 	workers *workers
 	reviews *reviews
 	items   *items
-	// lastCompletedRun is the id of a run: the run of the last task that has become complete in this
-	// transaction. It is empty if no task has become complete.
+	// lastCompletedRun is the id of the run whose task this transaction has completed last. It is
+	// empty if this transaction has completed no task.
 	lastCompletedRun string
 }
 
@@ -290,8 +290,8 @@ func (s *taskStates) endRunIfDone(id string) error {
 	case run.Failed > 0 || run.Stopping != "":
 		to = store.Failed
 	case s.lastCompletedRun != id:
-		// The last task that this transaction has completed, if any, is not of this run. So look at all
-		// tasks: if the run has tasks and none of them is complete, the run is cancelled.
+		// The last task that this transaction has completed, if any, is not of this run. So look at
+		// all tasks: if the run has tasks and none of them is complete, the run is cancelled.
 		tasks, err := s.Tasks(id)
 		if err != nil {
 			return err

@@ -144,10 +144,9 @@ func (c *txContext) heldBy(worker string) ([]store.Attempt, error) {
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
-// blockedAccounts returns the names of those [store.Account] rows that prevent tasks from starting
-// now. The field Account of a task names such a row. The row prevents the task from starting if all
-// accounts that can be used for the task's agent, and for its fallbacks (agents that may replace
-// it), are paused.
+// blockedAccounts returns the names of those [store.Account] rows whose tasks cannot start now,
+// because all accounts that can be used for their agent, and for its fallbacks, are paused. The
+// field Account of a task names its row.
 func (c *txContext) blockedAccounts() ([]string, error) {
 	p, err := c.sharedPool()
 	if err != nil {

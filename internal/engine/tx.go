@@ -51,19 +51,16 @@ func (s *Tx) HeldBy(worker string) ([]store.Attempt, error) { return s.tx.heldBy
 // such as a message.
 func (s *Tx) Item(key store.ItemKey) (store.Item, error) { return s.tx.Item(key) }
 
-// Items returns items (rows for data that has no table of its own, such as messages). It selects
-// the items with the given kind and parent whose Seq is greater than cursor, and returns the first
-// of them in the order of Seq, at most limit.
+// Items returns at most limit items with the given kind and parent whose Seq is greater than
+// cursor, in the order of Seq.
 func (s *Tx) Items(kind, parent string, cursor int64, limit int) ([]store.Item, error) {
 	return s.tx.Items(kind, parent, cursor, limit)
 }
 
-// PutItem stores an item (a row for data that has no table of its own, such as a message). It
-// replaces the item with the same key, if there is one.
+// PutItem adds an item, or replaces the item with the same key.
 func (s *Tx) PutItem(i store.Item) { s.tx.PutItem(i) }
 
-// DropItem deletes the item (a row for data that has no table of its own, such as a message) with
-// the given key, if it exists.
+// DropItem deletes the item with the given key, if it exists.
 func (s *Tx) DropItem(key store.ItemKey) { s.tx.DropItem(key) }
 
 // Event appends the event e. The parameter row is the changed row of the store: a copy of it is

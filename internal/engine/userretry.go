@@ -209,9 +209,9 @@ func (r *retries) requeueWithRetries(t store.Task, why string) error {
 
 // queueAgain queues an ended task again. If the user has approved the change that the task made,
 // the approval becomes void. If the task was complete, the caller must also call blockDependents.
-// If the task was made from a work item, such as an issue or a bead of the ledger protocol, another
-// task may have taken over this item. Then queueAgain returns a [*BeadHeldError] or an
-// [*ItemsHeldError].
+// queueAgain returns a [*BeadHeldError] if a newer task was created for the task's bead (a work
+// item of the ledger protocol), and an [*ItemsHeldError] if another unfinished task works on the
+// task's item, such as an issue.
 func (r *retries) queueAgain(t store.Task, why string) error {
 	if err := r.beads.checkHolds(t); err != nil {
 		return err
@@ -281,9 +281,8 @@ func (r *retries) requeueForMessage(run store.Run, t store.Task, why string) err
 		if err := r.states.blockDependents(t.TaskKey); err != nil {
 			return err
 		}
-		// In an ordered run, t must start before the tasks that are ready now. The same is true if t is
-		// in a wave: waves are numbered groups of tasks that run one after the other. So make the ready
-		// tasks wait again.
+		// In an ordered run, t must start before the tasks that are ready now. If t is in a wave,
+		// it must start before the tasks of later waves. So make the ready tasks wait again.
 		if run.Ordered || t.Wave > 0 {
 			if err := r.states.clearReady(run.ID, nil, t.Task+" comes first"); err != nil {
 				return err
@@ -318,7 +317,8 @@ func (r *retries) labelsForSameWorker(t store.Task) (string, error) {
 
 // requeueDependents queues again those tasks of a run that had ended only because other tasks
 // failed or were cancelled. It skips tasks that still wait for a failed or cancelled task. It also
-// skips a task made from a work item, such as an issue, if another task has taken over this item.
+// skips tasks that may not run again because of another task for the same bead or item (see
+// queueAgain).
 func (r *retries) requeueDependents(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -363,8 +363,8 @@ func failedNeed(t store.Task, tasks []store.Task) (found store.Task, ok bool) {
 				return found, true
 			}
 		case need && t.AnyNeed:
-			// The task other, which is in t.Needs, is complete or unfinished. Because t has AnyNeed, one
-			// complete task in t.Needs is enough, so t can still start.
+			// The task other, which is in t.Needs, is complete or unfinished. Because t has
+			// AnyNeed, one complete task in t.Needs is enough, so t can still start.
 			return store.Task{}, false
 		}
 	}

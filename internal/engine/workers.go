@@ -17,9 +17,8 @@ type workers struct{ *txContext }
 // that does not list its attempts in its heartbeats. The fields Task, Now and Left of the report
 // always replace the stored values. Other fields replace them only if they are not empty, and Owner
 // only if the worker is new. ClientHeartbeat also renews the leases of the attempts that
-// [Tx.ClaimForClient] and [Tx.Assign] have assigned to the worker. It appends an event if the
-// worker's row has changed, but ignores changes of Now, of HeldAttempts, and of times. An event is
-// appended, however, if Left was set or cleared.
+// [Tx.ClaimForClient] and [Tx.Assign] have assigned to the worker. It appends an event if a field
+// other than Now, HeldAttempts and the times has changed, or if Left was set or cleared.
 func (s *Tx) ClientHeartbeat(report store.Worker) (store.Worker, error) {
 	return s.tx.workers.clientHeartbeat(report)
 }
@@ -147,9 +146,8 @@ func (ws *workers) put(before, w store.Worker) (store.Worker, error) {
 	return w, ws.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether a and b, two versions of a worker's row, are equal. It ignores the
-// fields Now (what the worker is doing) and HeldAttempts. It also ignores the fields with times,
-// except that it compares Created, and whether Left is set.
+// sameButTimes reports whether a and b, two versions of a worker's row, are equal except for Now,
+// HeldAttempts and times. Of the times, it compares only Created, and whether Left is set.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.OwnerName == b.OwnerName && slices.Equal(a.Channels, b.Channels) &&

@@ -36,9 +36,9 @@ func Conflict(err error) error { return withCode(CodeConflict, err) }
 // is nil.
 func Invalid(err error) error { return withCode(CodeInvalid, err) }
 
-// Interrupted gives err the exit code for an interruption by a signal, even if err already has
-// another code. The message of the returned error begins with "interrupted: ". The caller must pass
-// a non-nil err.
+// Interrupted gives err the exit code for an interruption, even if err already has another code.
+// The message of the returned error begins with "interrupted: ". The caller must pass a non-nil
+// err.
 func Interrupted(err error) error {
 	return withCode(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }

@@ -45,9 +45,8 @@ func settings() []string {
 }
 
 // userVariables returns the names of the git variables that describe the user and the machine. The
-// function environ removes all other git variables, such as GIT_DIR. If gaffer was started by git,
-// for example in a hook, they describe the repository of that git command, which may be another
-// one.
+// function environ removes all other git variables, such as GIT_DIR. If git has started gaffer, for
+// example in a hook, they describe that git command's repository, which may be another one.
 func userVariables() []string {
 	return []string{
 		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
@@ -57,8 +56,8 @@ func userVariables() []string {
 	}
 }
 
-// environ returns the environment for git: the variables in base, and those that gaffer sets. Of
-// the git variables in base, it keeps only those that the function userVariables lists.
+// environ returns the environment for git: base with the variables that gaffer sets. Of the git
+// variables in base, it keeps only those that userVariables lists.
 func environ(base []string) []string {
 	env := slices.DeleteFunc(slices.Clone(base), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -73,8 +72,8 @@ type Client struct {
 	Dir       string // the folder in which git runs
 	GitFolder string // path of the git folder of the worktree at Dir; set by [Repo.InWorktree]
 	env       []string
-	// hold is a locked file that the git processes inherit. So the file stays locked until all of
-	// them have ended, even if gaffer is killed. It is nil outside of [Repo.Locked].
+	// hold is a locked file that the git processes inherit. So it stays locked until they have
+	// ended, even if gaffer is killed. It is nil outside of [Repo.Locked].
 	hold *os.File
 }
 
@@ -134,8 +133,7 @@ func (g Client) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// ExitCode returns git's exit code if err is an [*Error]. For nil and for any other error, it
-// returns -1.
+// ExitCode returns git's exit code if err is an [*Error], and -1 otherwise.
 func ExitCode(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit

@@ -21,8 +21,7 @@ func (g Client) Resolve(ctx context.Context, name string) (string, error) {
 	return id, err
 }
 
-// Contains reports whether the commit ancestor is the same as the given commit or one of its
-// ancestors.
+// Contains reports whether ancestor is the given commit or one of its ancestors.
 func (g Client) Contains(ctx context.Context, commit, ancestor string) (bool, error) {
 	_, err := g.Run(ctx, "merge-base", "--is-ancestor", ancestor, commit)
 	if ExitCode(err) == 1 {

@@ -108,7 +108,7 @@ func (e *TakenError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *TakenError) Hint() string { return e.Advice }
 
-// FirstFew returns a text that lists the first five names and says how many more there are.
+// FirstFew returns a text with the first five names. If there are more, it says how many.
 func FirstFew(names []string) string {
 	const few = 5
 	if len(names) <= few {

@@ -12,15 +12,13 @@ import (
 	"gaffer/internal/project/trust"
 )
 
-// Programs lists the programs that settings in the repository's own configuration make git run. The
-// user has not always written these settings: they may come with a folder that was copied from
-// elsewhere, and agents can write them.
+// Programs lists the programs that settings in the repository's own configuration make git run.
+// Such settings may come with a copied folder, and agents can write them.
 func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
 
 // readPrograms finds the programs that the repository's own settings make git run, and stores them
-// in r.programs. It changes the client r.Git so that git does not run these programs: instead of
-// each such setting, the user's own setting or a harmless value applies. The client r.plain still
-// runs the programs.
+// in r.programs. It changes the client r.Git so that git does not run them: the user's own settings
+// or harmless values apply instead. The client r.plain still runs them.
 func (r *Repo) readPrograms(ctx context.Context) error {
 	out, err := r.Git.Run(ctx, "config", "--list", "-z", "--show-scope")
 	if err != nil {
@@ -52,7 +50,7 @@ func (r *Repo) readPrograms(ctx context.Context) error {
 		}
 		r.programs = append(r.programs, p)
 		replaced = append(replaced, neutral...)
-		for _, u := range users { // if the user has own settings with the same key, they apply instead
+		for _, u := range users { // the user's own settings with the same key apply instead
 			if u.key == s.key {
 				replaced = append(replaced, u)
 			}
@@ -95,9 +93,8 @@ func variables(list []setting) []string {
 
 // withoutProgram returns settings that keep git from running a program. The parameter key is the
 // name of the setting that makes git run the program, such as core.sshcommand. withoutProgram
-// returns false if no settings are needed. This is the case if the value of key is no program. It
-// is also the case if gaffer never lets git run that program: for example, gaffer passes --no-pager
-// to every git command.
+// returns false if no settings are needed, because the value of key is no program or gaffer never
+// lets git run it. For example, gaffer passes --no-pager to every git command.
 func withoutProgram(key string) ([]setting, bool) {
 	section, rest, _ := strings.Cut(key, ".")
 	name, middle := rest, ""

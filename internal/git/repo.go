@@ -114,8 +114,8 @@ func (r *Repo) find(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	// This command fails if dir is inside a git folder. Then r.here is empty, and is set to the
-	// main worktree below.
+	// This command fails if dir is inside a git folder. Then r.here stays empty until it is set to
+	// the main worktree below.
 	r.here, _ = r.Git.Line(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 	if r.main, err = r.findMain(ctx, own); err != nil {
 		return err

@@ -82,8 +82,7 @@ func CheckedOut(list []Worktree, branch string) []Worktree {
 // GitFolder returns the path of the folder in which git keeps its files about the linked worktree
 // at path. The worktree's file .git contains the path of that folder, and a file in that folder
 // contains the path of the worktree. If one of these paths is wrong or missing, GitFolder returns a
-// [*TakenError], because git commands in the worktree might use another repository, one in a parent
-// folder.
+// [*TakenError], because git in the worktree might use a repository in a parent folder.
 func (r *Repo) GitFolder(path string) (string, error) {
 	broken := &TakenError{
 		"folder", path, "there are files in it, but it is not a worktree of this repository any more",
@@ -144,8 +143,8 @@ func (r *Repo) InWorktree(g Client, path string) (Client, error) {
 
 // FindRebase returns the path of the worktree with an unfinished rebase of a branch, or "" if there
 // is none. gaffer must not move a branch during its rebase, because git could not finish the
-// rebase. The list of checked-out branches does not show a rebase: while it is unfinished, git
-// lists the branch as checked out in no worktree.
+// rebase. [CheckedOut] does not find it: during a rebase, git lists the branch as checked out in no
+// worktree.
 func (r *Repo) FindRebase(branch string) (string, error) {
 	linked, err := os.ReadDir(filepath.Join(r.Folder, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// endGrace is how long a check, which is a command that tests the merged files, may take to
-	// exit after SIGTERM. After that it gets SIGKILL. endGrace is also how long the output of a
-	// check may stay open after the check has exited.
+	// endGrace is how long a check, a command that tests the merged files, may take to exit after
+	// SIGTERM, before it gets SIGKILL. It is also how long a check's output may stay open after the
+	// check has exited.
 	endGrace = 5 * time.Second
 	// reportEvery is the interval between two progress messages about a check that takes long.
 	reportEvery = 10 * time.Second
-	// keptOutput is how many bytes of a failed check's output are reported at most. They are taken
-	// from the end of the output.
+	// keptOutput is the maximum size of the end of a failed check's output that is reported, in
+	// bytes.
 	keptOutput = 4 << 10
 )
 

@@ -3,8 +3,8 @@
 //
 // A merge is first made and checked without touching any branch. Then the target branch is moved,
 // and a git ref that describes the merge is created, see [merge.Land]. Finally, the user's review
-// of the change, which is in the store, is updated. If the process dies before that, [Lander.Sync]
-// finds the ref and updates the review. So no change is merged twice, and no merge is forgotten.
+// of the change is updated in the store. If the process dies before that, [Lander.Sync] finds the
+// ref and updates the review. So no change is merged twice, and no merge is forgotten.
 package landing
 
 import (
@@ -125,8 +125,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 		}
 		if !spec.Worktree && spec.Branch == "" || spec.SharedWorktree != "" || spec.Candidate != "" || spec.Agent == workspace.MergeAgent {
 			// Skip tasks without a worktree of their own, and tasks that only merge branches. Also
-			// skip candidates, which are tasks in which several agents do the same work: another
-			// task takes over the work of one of them, and only that task is merged.
+			// skip candidates, which are tasks that do the same work: another task takes over the
+			// work of one of them, and is merged.
 			continue
 		}
 		dir := cmp.Or(row.Project, l.opts.Project)
@@ -162,8 +162,8 @@ func (l *Lander) changes(ctx context.Context, run string) ([]*change, error) {
 }
 
 // readRun returns a run and its tasks. It returns an error if this Lander cannot merge the run's
-// changes. That is the case if the changes are on another machine, or if the run belongs to a team
-// of agents or to a workflow: both merge their work themselves.
+// changes, because they are on another machine, or because the run belongs to a team of agents or a
+// workflow, which merges its work itself.
 func (l *Lander) readRun(ctx context.Context, run string) (row store.Run, tasks []store.Task, err error) {
 	err = l.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		if row, err = r.Run(run); err != nil {
@@ -202,8 +202,7 @@ type repository struct {
 }
 
 // change returns the change of a task in the repository at dir. The result has a new review in the
-// state "open". If the store already has a review of the change, the caller must put that one into
-// the result instead.
+// state "open". If the store has a review of the change, the caller must replace the new one by it.
 func (r repositories) change(ctx context.Context, dir string, t store.Task, spec plan.Task) (*change, error) {
 	repo := r[dir]
 	if repo == nil {
@@ -234,8 +233,8 @@ func (r repositories) change(ctx context.Context, dir string, t store.Task, spec
 	return c, nil
 }
 
-// Sync brings the reviews of a run up to date after a crash. It compares the reviews with refs in
-// the git repository. These refs say which changes were merged or discarded.
+// Sync brings the reviews of a run up to date after a crash. It compares them with refs in the git
+// repository that say which changes were merged or discarded.
 func (l *Lander) Sync(ctx context.Context, run string) error {
 	_, err := l.changes(ctx, run)
 	return err
@@ -283,8 +282,8 @@ func (l *Lander) sync(ctx context.Context, repo *worktree.Repo, run string, list
 	return nil
 }
 
-// merged records in the review r that the change was merged. The parameter l, the landing,
-// describes that merge. If r already has the landing of an older merge, l replaces it.
+// merged records in the review r that the change was merged. The landing l describes that merge. If
+// r already has the landing of an older merge, l replaces it.
 func merged(r *fleet.Review, l fleet.Landing) error {
 	if r.Landing != nil && r.Landing.Undo == l.Undo {
 		return nil
@@ -301,8 +300,7 @@ func merged(r *fleet.Review, l fleet.Landing) error {
 	return review.Merge(r, l)
 }
 
-// record calls the function rule, which updates the review of the change c. Then record stores the
-// updated review.
+// record calls the function rule to update the review of the change c, and stores the result.
 func (l *Lander) record(ctx context.Context, c *change, rule func(*fleet.Review) error) error {
 	return l.opts.Reviews.ChangeReview(ctx, c.key(), l.opts.Who, func(r *fleet.Review) error {
 		err := rule(r)

@@ -26,21 +26,21 @@ type PullRequest struct {
 	URL    string `json:"url"`
 	Number int    `json:"number"`
 	State  string `json:"state,omitempty"`
-	New    bool   `json:"new,omitempty"` // true if this PullRequest comes from the call that opened the pull request
+	New    bool   `json:"new,omitempty"` // this call has opened the pull request
 }
 
 // Feedback has the comments and failed checks of a pull request.
 type Feedback struct {
 	PullRequest
-	Added  []fleet.Comment `json:"added"`  // comments of the pull request that this call of Feedback has added to the task's review
-	Known  int             `json:"known"`  // number of comments of the pull request that the task's review already had
+	Added  []fleet.Comment `json:"added"`  // comments that this call has added to the task's review
+	Known  int             `json:"known"`  // number of the pull request's comments that the task's review already had
 	Failed []string        `json:"failed"` // names of the checks that have failed
 }
 
 // forgeProgram runs the program gh, glab or git in a repository.
 type forgeProgram struct{ forge.Program }
 
-// forgeOf returns the program for the repository's remote origin: glab if the address of the remote
+// forgeOf returns the program for the repository's remote origin: glab if the remote's address
 // mentions GitLab, and gh otherwise. If the parameter program is not empty, forgeOf returns the
 // program of that name instead.
 func forgeOf(ctx context.Context, repo *worktree.Repo, program string) (*forgeProgram, error) {
@@ -113,9 +113,9 @@ func (l *Lander) FindPR(ctx context.Context, run, task string) (PullRequest, err
 const pushTimeout = time.Hour
 
 // PR pushes the branch of a task and opens a pull request for it. If a pull request is already
-// open, PR returns that one. The parameter into is the branch that the pull request is to be merged
-// into. If into is empty, PR uses the branch into which gaffer would merge the task's change. The
-// parameter program is gh or glab. If it is empty, PR chooses the one that fits the repository.
+// open, PR returns that one. The parameter into is the target branch; if it is empty, PR uses the
+// branch into which gaffer would merge the change. The parameter program is gh or glab; if it is
+// empty, PR chooses the one that fits the repository.
 func (l *Lander) PR(ctx context.Context, run, task, into, program string) (PullRequest, error) {
 	c, _, err := l.find(ctx, run, task)
 	if err != nil {
@@ -144,8 +144,7 @@ func (l *Lander) pr(ctx context.Context, c *change, into, program string) (PullR
 		}
 	}
 	l.opts.Progress(fmt.Sprintf("%s: pushing %s to origin", task, c.tree.Branch))
-	// Push the full name of the branch. If the short name began with a plus sign, git would take
-	// that as a request for a forced push.
+	// Push the full name of the branch. If a name began with a plus sign, git would force the push.
 	ref := "refs/heads/" + c.tree.Branch
 	git := *f
 	git.Name, git.Timeout = "git", pushTimeout
@@ -275,9 +274,8 @@ func (l *Lander) Feedback(ctx context.Context, run, task, into, program string) 
 	return done, err
 }
 
-// keyOf returns a key for a comment on a pull request. By this key, later calls of
-// [Lander.Feedback] find out that they have already read the comment. The key does not depend on
-// the line number of the comment.
+// keyOf returns a key for a comment on a pull request, by which later calls of [Lander.Feedback]
+// recognize the comment. The key does not depend on the line number of the comment.
 func keyOf(parts ...string) string {
 	return fmt.Sprintf("pr-%x", sha256.Sum256([]byte(strings.Join(parts, "\x00"))))
 }
@@ -422,8 +420,7 @@ func (f *forgeProgram) gitlab(ctx context.Context, number int) (list []fleet.Com
 }
 
 // failedCheck returns a review comment about a failed check of a pull request. The parameter id
-// identifies one execution of the check. If the check fails once more, that execution has another
-// id. So each failure gets a comment of its own.
+// identifies one execution of the check, so that each failure gets a comment of its own.
 func failedCheck(name, result, url, id, log string) fleet.Comment {
 	text := fmt.Sprintf("The check %s of the pull request has failed (%s). %s", name, result, url)
 	if log = strings.TrimSpace(strings.ToValidUTF8(truncate.Tail(log, maxLog), "\ufffd")); log != "" {

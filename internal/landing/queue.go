@@ -152,8 +152,8 @@ func (q *Queue) merge(ctx context.Context, c *change, list []*change) (fleet.Mer
 // needsApproval reports whether the queue merges only changes that the user has approved.
 func (q *Queue) needsApproval() bool { return !q.request.All && q.request.Task == "" }
 
-// mayMerge checks whether the change c can be merged now. If it cannot, mayMerge sets m.State. It
-// also stores in m the reason, or an earlier merge of the change.
+// mayMerge checks whether the change c can be merged now. If not, it sets m.State, and stores the
+// reason or the earlier merge in m.
 func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *fleet.MergeResult) error {
 	skip := func(why, hint string) error {
 		m.State, m.Why, m.Hint = fleet.MergeSkipped, why, hint
@@ -218,10 +218,10 @@ func (q *Queue) mayMerge(ctx context.Context, c *change, list []*change, m *flee
 	return nil
 }
 
-// failed is called after the error err has prevented the merge of a change. It stores the reason in
-// the result m, and returns m. If err is a conflict or a failed check, and the request asks for
-// fixes, failed sends the change back to its agent. If err is unexpected, failed also returns err,
-// so that the caller merges no further changes.
+// failed stores in m that err has prevented the merge of a change, and returns m. If err is a
+// conflict or a failed check, and the request asks for fixes, failed sends the change back to its
+// agent. If err is unexpected, failed also returns err, so that the caller merges no further
+// changes.
 func (q *Queue) failed(ctx context.Context, c *change, m fleet.MergeResult, err error) (fleet.MergeResult, error) {
 	m.Why = strings.TrimPrefix(err.Error(), "merge into "+m.Into+": ")
 	if hint, ok := errors.AsType[interface {
@@ -279,10 +279,9 @@ const maxFixes = 3
 // fixPrefix is the prefix of the ids of messages to agents about conflicts and failed checks.
 const fixPrefix = "land-"
 
-// sendBack sends a message about a conflict or a failed check to the agent of the change c. The
-// parameter text is the text of the message. The id of the message is derived from the text and the
-// commits, so that a repeated call does not send the message twice. If maxFixes messages were
-// already sent, sendBack sends no message, and only sets a hint for the user in the result m.
+// sendBack sends the message text about a conflict or a failed check to the agent of the change c.
+// The id of the message is derived from the text and the commits, so that a repeated call does not
+// send it twice. If maxFixes messages were already sent, sendBack only sets a hint in m.
 func (q *Queue) sendBack(ctx context.Context, c *change, m fleet.MergeResult, text string) (fleet.MergeResult, error) {
 	earlier, err := q.l.opts.Reviews.Messages(ctx, c.key())
 	if err != nil {

@@ -15,19 +15,18 @@ type beadReader struct {
 	*reporter
 	dir      string                 // path of the folder that contains the file
 	folder   func(path string) bool // reports whether a folder exists
-	defaults Task                   // values of the keys that a bead (work item) does not set
-	keys     []keySpec[Task]        // keys of a bead (work item) in gaffer's own format
+	defaults Task                   // values of the keys that a bead does not set
+	keys     []keySpec[Task]        // keys of a bead in gaffer's own format
 	draft    draft
-	// issues has one element for each task in draft.Tasks. The element is nil if the task's bead
-	// (work item) is in gaffer's own format. Otherwise it is the bead in the issue tracker's
-	// format.
+	// issues has one element for each task in draft.Tasks: the issue if the task's bead is in the
+	// tracker's format, and nil if it is in gaffer's own format.
 	issues     []*issue
 	links      []link
-	unreadable map[string]bool // ids of beads (work items) on lines that are not valid JSON
+	unreadable map[string]bool // ids of beads on lines that are not valid JSON
 }
 
-// readBeads reads a file of beads (work items) and the prompt files that it names. It leaves out
-// beads on which no agent has to work, for example closed ones.
+// readBeads reads a file of beads and the prompt files that it names. It leaves out beads on which
+// no agent has to work, for example closed ones.
 func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	d := readBeads(arg, dir, data, &l.reporter, func(path string) bool {
 		info, err := l.host.Stat(readStep, path)
@@ -38,9 +37,9 @@ func (l *loader) readBeads(arg, dir string, data []byte) draft {
 	return d
 }
 
-// readBeads reads and checks a file of beads (work items). If no agent has to work on a bead, for
-// example because it is closed, readBeads sets the field Done of its task. The parameter folder is
-// a function that reports whether a folder exists.
+// readBeads reads and checks a file of beads. If no agent has to work on a bead, for example
+// because it is closed, readBeads sets the field Done of its task. The parameter folder is a
+// function that reports whether a folder exists.
 func readBeads(file, dir string, data []byte, r *reporter, folder func(string) bool, defaults Task) draft {
 	b := beadReader{reporter: r, dir: dir, folder: folder, defaults: defaults, keys: beadKeys(), unreadable: map[string]bool{}}
 	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
@@ -56,8 +55,8 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 		newBeadOrder(&b).setDependencies()
 	}
 	b.draft.check(r, "bead")
-	// Check two further rules: an id must not contain the text in attemptMark, and a prompt must
-	// not be too long.
+	// Check two further rules: an id must not contain attemptMark, and a prompt must not be too
+	// long.
 	for i, t := range b.draft.Tasks {
 		at := b.draft.positions[i]
 		if strings.Contains(t.ID, attemptMark) {
@@ -70,8 +69,8 @@ func readBeads(file, dir string, data []byte, r *reporter, folder func(string) b
 	return b.draft
 }
 
-// attemptMark separates the id of a bead (work item) from the number of an attempt in the names of
-// the files that describe attempts. So the id of a bead must not contain attemptMark.
+// attemptMark separates the id of a bead from the number of an attempt in the names of the files
+// that describe attempts. So the id of a bead must not contain attemptMark.
 const attemptMark = ".attempt-"
 
 // isIssue reports whether a line is in the export format of the issue tracker "beads", and not in
@@ -83,9 +82,9 @@ func isIssue(n *node) bool {
 	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
 }
 
-// beadKeys returns the keys of a bead (work item) in gaffer's own format. These are the keys of a
-// task in a plan, except those that do not apply to beads, and further keys that only beads have.
-// Some keys, such as priority, have another meaning for beads than for tasks.
+// beadKeys returns the keys of a bead in gaffer's own format. These are the keys of a task in a
+// plan, except those that do not apply to beads, and further keys that only beads have. Some keys,
+// such as priority, have another meaning for beads than for tasks.
 func beadKeys() []keySpec[Task] {
 	keys := []keySpec[Task]{
 		newKey("bead", text(), func(t *Task) *string { return &t.ID },
@@ -113,16 +112,16 @@ func beadKeys() []keySpec[Task] {
 	return keys
 }
 
-// Priorities of beads (work items) in a file, where 0 is the most urgent. [Task.Priority] gets the
-// negated number, for example -2 for 2, because tasks with a higher Priority start first.
+// Priorities of beads in a file, where 0 is the most urgent. [Task.Priority] gets the negated
+// number, for example -2 for 2, because tasks with a higher Priority start first.
 const (
 	normalPriority = 2
 	lowestPriority = 4
 )
 
-// beadAgent is the value type for the agent of a bead (work item): the name of the agent with an
-// optional model, for example claude:opus. The agent "command" is not allowed, because a bead has a
-// prompt and no command line.
+// beadAgent is the value type for the agent of a bead: the name of the agent with an optional
+// model, for example claude:opus. The agent "command" is not allowed, because a bead has a prompt
+// and no command line.
 func beadAgent() valueType[string] {
 	return valueType[string]{schema{Type: "string"}, func(r *reporter, name string, n *node) (string, bool) {
 		agent, model, colon := strings.Cut(n.text, ":")
@@ -140,8 +139,7 @@ func beadAgent() valueType[string] {
 	}}
 }
 
-// newTask returns a task with the default values. The task is for the bead (work item) that the
-// parsed line n contains.
+// newTask returns a task with the default values, for the bead in the parsed line n.
 func (b *beadReader) newTask(n *node) Task {
 	t := b.defaults
 	t.Dispatch, t.FileEntry, t.Priority = &Dispatch{}, FileEntry{Line: n.line}, normalPriority
@@ -150,8 +148,8 @@ func (b *beadReader) newTask(n *node) Task {
 	return t
 }
 
-// bead converts the parsed line n, which contains a bead (work item) in gaffer's own format, to a
-// task. The second result has the positions of the task's keys in the file.
+// bead converts the parsed line n, a bead in gaffer's own format, to a task. The second result has
+// the positions of the task's keys in the file.
 func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	t := b.newTask(n)
 	bead := *n
@@ -170,8 +168,8 @@ func (b *beadReader) bead(n *node) (Task, taskPositions) {
 	return t, positionsOf(given, n.position, "bead", "prompt_file")
 }
 
-// checkBead checks keys of a bead (work item) that require or exclude each other, and sets fields
-// of the task t that depend on several keys.
+// checkBead checks keys of a bead that require or exclude each other, and sets fields of the task t
+// that depend on several keys.
 func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	if n.kind != mapping {
 		return
@@ -196,7 +194,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	_, prompt := given["prompt"]
 	_, file := given["prompt_file"]
 	p, template := given["template"]
-	if name := t.Dispatch.Template; template && name != "" { // an empty name needs no check here, because readMapping has reported it
+	if name := t.Dispatch.Template; template && name != "" { // readMapping has already reported an empty name
 		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", name)); ok {
 			b.report(p.value.withPosition(p.at).position, "template: %.60q %s, want a name such as bug-fix", name, bad.Problem)
 		}
@@ -208,8 +206,8 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 		if !template {
 			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
-		// Mark the key prompt as given, so that checkTask does not report that it is missing.
-		// Either the template replaces the prompt, or the problem was just reported.
+		// Mark the key prompt as given, so that checkTask does not report it as missing. Either the
+		// template replaces the prompt, or the problem was just reported.
 		given["prompt"] = pair{}
 	}
 	checkTask(b.reporter, t, n, given)

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// issue is a bead (work item) in the export format of the issue tracker "beads".
+// issue is a bead (a work item) in the export format of the issue tracker "beads".
 type issue struct {
 	id, title, description, design, criteria, notes string
 
@@ -16,14 +16,14 @@ type issue struct {
 	conditional      bool // the tracker wants work on this issue only if another issue fails
 }
 
-// link is a relation between two beads (work items). The issue tracker calls it a dependency.
+// link is a relation between two beads. The issue tracker calls it a dependency.
 type link struct {
 	from, to, kind string
 	at             position
 }
 
-// issueKeys returns those keys of an exported issue whose values gaffer stores in the type issue.
-// The key "dependencies" is not among them, because addLinks reads it separately.
+// issueKeys returns the keys of an exported issue whose values are stored in the type issue. The
+// key "dependencies" is not among them, because addLinks reads it separately.
 func issueKeys() []keySpec[issue] {
 	return []keySpec[issue]{
 		newKey("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).require(),
@@ -130,20 +130,20 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 	}
 }
 
-// The types of links between beads (work items) that decide on which beads agents work, and in
-// which order. Links of other types are ignored.
+// The types of links between beads that decide on which beads agents work, and in which order.
+// Links of other types are ignored.
 const (
 	blocks      = "blocks"
 	waitsFor    = "waits-for"
-	parentChild = "parent-child" // the bead (work item) link.from is a part of the bead link.to
+	parentChild = "parent-child" // the bead link.from is a part of the bead link.to
 	conditional = "conditional-blocks"
 )
 
 // closed reports whether the issue is finished or deleted, according to its status in the tracker.
 func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
 
-// container reports whether the issue only groups other beads (work items), as an epic does. Agents
-// work on the beads in the group, and not on the issue itself.
+// container reports whether the issue only groups other beads, as an epic does. Agents work on the
+// beads in the group, and not on the issue itself.
 func (i *issue) container() bool {
 	switch i.kind {
 	case "epic", "milestone", "molecule", "convoy":

@@ -74,12 +74,12 @@ func wholeFileProblem(line []byte) string {
 	return ""
 }
 
-// unreadableID finds the id of a bead (work item) in a line that is not valid JSON. The id is in
-// group 1 of the regular expression.
+// unreadableID finds the id of a bead in a line that is not valid JSON. The id is in group 1 of the
+// regular expression.
 var unreadableID = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 
-// line parses one line of the file, which describes a bead (work item). If the line is not valid,
-// the method line reports a problem and returns nil.
+// line parses one line of the file. If it is not valid, the method reports a problem and returns
+// nil.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
 		at, problem := position{line: number}, err.Error()
@@ -112,8 +112,7 @@ func rewordForLine(problem string) string {
 	return strings.ReplaceAll(problem, "the document", "the line")
 }
 
-// jsonReader converts a line of valid JSON to a tree of nodes, which are the values with their
-// positions in the file.
+// jsonReader converts a line of valid JSON to a tree of nodes with their positions in the file.
 type jsonReader struct {
 	*reporter
 	line    []byte

@@ -1,32 +1,31 @@
 package plan
 
-// beadOrder computes which beads (work items) each bead waits for. No agent works on a container,
-// such as an epic: it only groups other beads, which are called its parts. A bead that waits for a
-// container waits for all parts of the container, and for every bead that the container waits for.
-// The parts of a container also wait for the beads that the container waits for. Each bead is
-// identified by the index of its task in the draft.
+// beadOrder computes which beads (a bead is a work item) each bead waits for. No agent works on a
+// container, such as an epic: it only groups other beads, which are called its parts. A bead that
+// waits for a container waits for all parts of the container, and for every bead that the container
+// waits for. The parts of a container also wait for the beads that the container waits for. Each
+// bead is identified by the index of its task in the draft.
 type beadOrder struct {
 	*beadReader
-	index   map[string]int  // for each id: the index of the first bead (work item) with this id
-	waits   [][]wait        // for each bead (work item): the beads that it waits for, as written in the file
-	parts   [][]int         // for each bead (work item): the indexes of its parts, which are the beads that it groups
-	wholes  [][]int         // for each bead (work item): the indexes of the beads, such as epics, that it is a part of
-	missing []string        // ids of beads (work items) that issues wait for, but that are not in the file
+	index   map[string]int  // for each id: the index of the first bead with this id
+	waits   [][]wait        // for each bead: the beads that it waits for, as written in the file
+	parts   [][]int         // for each bead: the indexes of its parts
+	wholes  [][]int         // for each bead: the indexes of the beads that it is a part of
+	missing []string        // ids of beads that issues wait for, but that are not in the file
 	noted   map[string]bool // the same ids as in missing, as a set
-	steps   int             // number of references between beads (work items) that were followed so far
+	steps   int             // number of references between beads that were followed so far
 }
 
-// wait is a reference to a bead (work item) for which another bead waits. The field bead is the
-// index of the bead that is waited for, or -1 if that bead is not in the file.
+// wait is a reference to a bead for which another bead waits. The field bead is the index of the
+// bead that is waited for, or -1 if that bead is not in the file.
 type wait struct {
 	bead int
 	id   string
 	at   position
 }
 
-// maxSteps limits how many references between beads (work items) are followed. If a file needs
-// more, it is rejected. That happens, for example, if many beads wait for containers, such as
-// epics, with many parts.
+// maxSteps limits how many references between beads are followed. A file that needs more is
+// rejected, for example because many beads wait for containers with many parts.
 const maxSteps = 2_000_000
 
 func newBeadOrder(b *beadReader) *beadOrder {
@@ -75,8 +74,7 @@ func (o *beadOrder) link(l link) {
 }
 
 // setDependencies sets the field After of each task: the ids of the tasks that it waits for. It
-// sets the field Done of each task on which no agent has to work, for example because the bead
-// (work item) is closed.
+// sets the field Done of each task on which no agent works, for example because the bead is closed.
 func (o *beadOrder) setDependencies() {
 	tasks := o.draft.Tasks
 	for i := range tasks {
@@ -104,8 +102,8 @@ func (o *beadOrder) setDependencies() {
 	}
 }
 
-// needs returns the ids of the beads (work items) that bead i waits for, without duplicates. The
-// second result has, for each of these ids, the position in the file of the reference to it.
+// needs returns the ids of the beads that bead i waits for, without duplicates. The second result
+// has, for each of these ids, the position in the file of the reference to it.
 func (o *beadOrder) needs(i int) ([]string, []position) {
 	above, within := o.containersOf(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
@@ -122,12 +120,11 @@ func (o *beadOrder) needs(i int) ([]string, []position) {
 	return l.ids, l.at
 }
 
-// needList collects the beads (work items) for which one bead waits. The field bead is the index of
-// the bead that waits.
+// needList collects the beads for which the bead with the index bead waits.
 type needList struct {
 	order  *beadOrder
 	bead   int
-	within map[int]bool // set of the containers, such as epics, that the bead is a part of
+	within map[int]bool // set of the containers that the bead is a part of
 	seen   map[string]bool
 	ids    []string
 	at     []position
@@ -138,7 +135,7 @@ func (l *needList) follow(w wait) {
 	switch {
 	case w.bead < 0:
 		o.absent(l, w)
-	case l.within[w.bead]: // a bead does not wait for a container, such as an epic, that it is a part of
+	case l.within[w.bead]: // a bead does not wait for a container that it is a part of
 	case o.isContainer(w.bead):
 		for _, part := range o.expandContainer(w.bead) {
 			if part != l.bead {
@@ -157,14 +154,14 @@ func (l *needList) add(id string, at position) {
 	}
 }
 
-// absent handles the reference w to a bead (work item) that is not in the file. If the bead that
-// waits is in gaffer's own format, absent keeps the reference, and draft.check later reports a
-// problem. If the bead that waits is in the issue tracker's format, the missing bead may have been
-// closed and deleted, or be in another project. In this case absent drops the reference, and adds
-// the id to o.missing, so that the user gets a warning.
+// absent handles the reference w to a bead that is not in the file. If the bead that waits is in
+// gaffer's own format, absent keeps the reference, and draft.check later reports a problem. If the
+// bead that waits is in the issue tracker's format, the missing bead may have been closed and
+// deleted, or be in another project. In this case absent drops the reference, and adds the id to
+// o.missing, so that the user gets a warning.
 func (o *beadOrder) absent(l *needList, w wait) {
 	switch {
-	case o.unreadable[w.id]: // do nothing: the missing bead is on a line that was already reported as not valid
+	case o.unreadable[w.id]: // do nothing: the bead's line was already reported as not valid
 	case o.issues[l.bead] == nil:
 		l.add(w.id, w.at)
 	case !o.noted[w.id]:
@@ -174,9 +171,8 @@ func (o *beadOrder) absent(l *needList, w wait) {
 }
 
 // containersOf returns the containers that bead i is a part of, directly or through other
-// containers. A container is a bead (work item) that only groups other beads, such as an epic. The
-// results are the same containers as a list and as a set. They leave out containers that are done,
-// and containers on whose parts no agent may work now according to the issue tracker.
+// containers. The results are the same containers as a list and as a set. They leave out containers
+// that are done, and containers on whose parts the issue tracker allows no work now.
 func (o *beadOrder) containersOf(i int) ([]int, map[int]bool) {
 	seen := map[int]bool{}
 	queue := []int{i}
@@ -199,9 +195,8 @@ func (o *beadOrder) isPart(i, whole int) bool {
 	return within[whole]
 }
 
-// expandContainer returns the beads (work items) for which a bead waits instead of a container,
-// such as an epic: the parts of the container, and the beads that the container waits for. Beads
-// that are done are left out.
+// expandContainer returns the beads for which a bead waits instead of a container: the parts of the
+// container, and the beads that the container waits for. Beads that are done are left out.
 func (o *beadOrder) expandContainer(container int) []int {
 	var found []int
 	seen := map[int]bool{container: true}
@@ -231,11 +226,10 @@ func (o *beadOrder) expandContainer(container int) []int {
 	return found
 }
 
-// isContainer reports whether bead i is a container and agents may work on its parts. A container
-// is a bead (work item) that only groups other beads, such as an epic. If the issue tracker does
-// not allow work on the container now, isContainer returns false. Then beads that wait for the
-// container wait for it like for any other bead, and not for its parts. So [beadOrder.holdBack]
-// leaves them out together with the container.
+// isContainer reports whether bead i is a container and agents may work on its parts. If the issue
+// tracker does not allow work on the container now, isContainer returns false. Then beads that wait
+// for it wait for the container itself, as for any other bead, and [beadOrder.holdBack] leaves them
+// out together with it.
 func (o *beadOrder) isContainer(i int) bool {
 	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].holdReason() == ""
 }

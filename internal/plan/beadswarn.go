@@ -5,10 +5,9 @@ import (
 	"slices"
 )
 
-// holdBack finds the beads (work items) on which no agent may work now, and warns about them. It
-// sets the field Done of their tasks, so that the plan leaves them out. These beads are: those on
-// which the issue tracker does not allow work now, the parts of such beads, and all beads that wait
-// for any of these beads.
+// holdBack finds the beads on which no agent may work now, and warns about them. It sets the field
+// Done of their tasks, so that the plan leaves them out. These are the beads on which the issue
+// tracker does not allow work now, their parts, and all beads that wait for any of these.
 func (o *beadOrder) holdBack() {
 	tasks := o.draft.Tasks
 	waiting := map[int][]int{}
@@ -60,8 +59,8 @@ func (o *beadOrder) warnHeld(held, others []int) {
 	o.warn(o.lineOf(held[0]), "%s", text)
 }
 
-// warnAll adds warnings about beads (work items) in the issue tracker's format, if gaffer does
-// something with them that users may not expect. For example, no agent works on an epic itself.
+// warnAll adds warnings about beads in the issue tracker's format, if gaffer does something with
+// them that users may not expect. For example, no agent works on an epic itself.
 func (o *beadOrder) warnAll() {
 	var taken, containers []int
 	for i, issue := range o.issues {

@@ -10,8 +10,7 @@ import (
 // agents that do the same task. gaffer itself does the picking task, without an agent program.
 const PickAgent = "gaffer-pick"
 
-// PickBy says who picks a result if several agents do the same task and one of their results is
-// used.
+// PickBy says who picks one of the results if several agents do the same task.
 type PickBy string
 
 // The values of PickBy.
@@ -22,9 +21,8 @@ const (
 )
 
 // CandidateKeys holds the settings of a task that several agents do, so that one of their results
-// can be picked. The task has these settings only while the plan is read. At the end of reading,
-// [Plan.ExpandCandidates] replaces the task by one task for each agent, and a task that picks the
-// result.
+// can be picked. They exist only until [Plan.ExpandCandidates] replaces the task by one task for
+// each agent and further tasks.
 type CandidateKeys struct {
 	Candidates []string `json:"-"` // the agents, each as AGENT or AGENT:MODEL
 	PickBy     PickBy   `json:"-"`
@@ -40,13 +38,13 @@ type Pick struct {
 	Candidates []string `json:"Candidates"`      // ids of the tasks of the candidates
 	JudgeTask  string   `json:"Judge,omitzero"`  // id of the task that judges the candidates; empty if there is no judge
 	IsJudge    bool     `json:"Judges,omitzero"` // true for the task of the judge, false for the task that picks one candidate
-	Goal       string   `json:"Goal,omitzero"`   // prompt that all candidates get; the judge needs it, too
+	Goal       string   `json:"Goal,omitzero"`   // the candidates' prompt, which the judge needs
 	Rubric     string   `json:"Rubric,omitzero"` // what the judge must look at when it compares the results
 }
 
 const (
-	maxCandidates       = 16  // maximum number of candidates, the agents that do the same task
-	maxIDWithCandidates = 150 // maximum length of the id of a task that several agents do as candidates, in bytes
+	maxCandidates       = 16  // maximum number of candidates for one task
+	maxIDWithCandidates = 150 // maximum length of the id of a task with candidates, in bytes
 )
 
 // SplitAgent splits a text such as "claude:opus" into agent and model. If the text has no colon,
@@ -56,10 +54,9 @@ func SplitAgent(text string) (agent, model string) {
 	return agent, model
 }
 
-// ExpandCandidates replaces each task that has candidates, which are several agents that do the
-// same task. Instead of this task, the plan gets several tasks: one for each candidate, with its
-// own worktree; one for the judge, if a judge picks; and one with the original id that picks a
-// result. A task that waits for the original id starts from the picked result.
+// ExpandCandidates replaces each task that has candidates by several tasks: one for each candidate,
+// with its own worktree; one for the judge, if a judge picks; and one with the original id that
+// picks a result. A task that waits for the original id starts from the picked result.
 func (p Plan) ExpandCandidates() Plan {
 	taken := make(map[string]bool, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -82,8 +79,7 @@ func (p Plan) ExpandCandidates() Plan {
 		pick := Task{
 			ID: t.ID, Name: t.Name, Agent: PickAgent, Wave: t.Wave, Verify: t.Verify, Isolation: t.Isolation, Env: t.Env,
 			Labels: t.Labels, Priority: t.Priority, FileEntry: t.FileEntry, KeepMessage: true, Item: t.Item,
-			// When all candidates, the agents that do the task, have ended, the engine replaces
-			// this prompt by their results.
+			// When all candidates have ended, the engine replaces this prompt by their results.
 			Prompt: "pick a candidate", Pick: &Pick{By: t.PickBy},
 			QuestionRules: QuestionRules{Questions: Ask},
 		}
@@ -97,8 +93,7 @@ func (p Plan) ExpandCandidates() Plan {
 			one.Agent, one.Model = SplitAgent(text)
 			one.ID = free(t.ID + "." + candidateSuffix(one.Agent, one.Model))
 			one.Name = t.Name + ", by " + strings.TrimSpace(one.Agent+" "+one.Model)
-			// LandKeep means: do not merge the work of this candidate, one of several agents that
-			// do the same task. Only the picked work is merged.
+			// LandKeep means: do not merge the candidate's work. Only the picked work is merged.
 			one.Worktree, one.Branch, one.Land, one.Candidate = true, "", LandKeep, t.ID
 			pick.Pick.Candidates = append(pick.Pick.Candidates, one.ID)
 			tasks = append(tasks, one)
@@ -121,11 +116,10 @@ func (p Plan) ExpandCandidates() Plan {
 	return p
 }
 
-// CollapseCandidates is the inverse of [Plan.ExpandCandidates]. Several agents, the candidates, may
-// do the same task; then the plan has a task for each candidate, a task that picks a result, and
-// perhaps a task for a judge. CollapseCandidates replaces these tasks by the original task. It
-// returns an [*UnwritableError] if the plan has a task that picks a result, but not the tasks of
-// its candidates.
+// CollapseCandidates is the inverse of [Plan.ExpandCandidates]. It replaces the tasks of candidates
+// and judges, and the tasks that pick a result, by the original tasks. It returns an
+// [*UnwritableError] if a task that picks names no candidates, or if its first candidate is not in
+// the plan.
 func (p Plan) CollapseCandidates() (Plan, error) {
 	byID := make(map[string]Task, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -135,7 +129,7 @@ func (p Plan) CollapseCandidates() (Plan, error) {
 	for _, pick := range p.Tasks {
 		switch {
 		case pick.Candidate != "":
-			continue // skip: the task of a candidate or a judge is handled together with the task that picks
+			continue // skip: a candidate or judge is handled with the task that picks
 		case pick.Pick == nil:
 			tasks = append(tasks, pick)
 			continue
@@ -170,9 +164,9 @@ func joinAgent(agent, model string) string {
 }
 
 // candidateSuffix returns the end of the id of a candidate's task, for example "claude-opus" for
-// the agent claude and the model opus. The id begins with the id of the original task, which
-// several agents do as candidates. candidateSuffix replaces all characters except ASCII letters,
-// digits, "_" and "." by hyphens, and shortens the result to 40 bytes.
+// the agent claude and the model opus. The id begins with the id of the original task.
+// candidateSuffix replaces all characters except ASCII letters, digits, "_" and "." by hyphens, and
+// shortens the result to 40 bytes.
 func candidateSuffix(agent, model string) string {
 	name := agent
 	if model != "" {
@@ -187,8 +181,7 @@ func candidateSuffix(agent, model string) string {
 	return name[:min(len(name), 40)]
 }
 
-// candidateKeys returns the keys that only tasks with candidates may have. Candidates are several
-// agents that do the same task.
+// candidateKeys returns the keys that only tasks with candidates may have.
 func candidateKeys() []keySpec[Task] {
 	return []keySpec[Task]{
 		newKey("candidates", textOrList(), func(t *Task) *[]string { return &t.Candidates },
@@ -202,9 +195,8 @@ func candidateKeys() []keySpec[Task] {
 	}
 }
 
-// checkCandidates reports problems with the keys for candidates, which are several agents that do
-// the same task. If a task with candidates names no judge, checkCandidates sets JudgeAgent to the
-// task's agent.
+// checkCandidates reports problems with the keys for candidates. If a task with candidates names no
+// judge, checkCandidates sets JudgeAgent to the task's agent.
 func checkCandidates(r *reporter, t *Task, given map[string]pair) {
 	at := func(key string) position { return given[key].value.withPosition(given[key].at).position }
 	agents := append(Agents(), r.agents...)

@@ -7,10 +7,9 @@ import (
 )
 
 // cycle is a list of tasks in which each task waits for the next task, and the last task waits for
-// the first. A task waits for another task because it names that task, or because of its wave,
-// which is a group of tasks with a number: a task waits for all tasks of waves with lower numbers.
-// The field note says which task waits because of its wave. If several tasks do, it names only the
-// first. If no task does, it is empty.
+// the first. A task waits for another task because it names that task, or because of its wave: a
+// task waits for all tasks of waves with lower numbers. The field note says which task waits
+// because of its wave. If several tasks do, it names only the first. If no task does, it is empty.
 type cycle struct {
 	tasks []int
 	note  string
@@ -46,9 +45,8 @@ func (g *Graph) cycleIn(component []int) cycle {
 	for _, node := range component {
 		inside[node] = true
 	}
-	// The node with the lowest index is a task. The only nodes that are no tasks are the gates
-	// between two waves, which are groups of tasks. Gates have higher indexes than tasks. Each
-	// component has a task, because gates alone form no cycle.
+	// The node with the lowest index is a task. The other nodes, the gates between waves, have
+	// higher indexes, and gates alone form no cycle.
 	start := slices.Min(component)
 	from := map[int]int{}
 	queue := []int{start}
@@ -84,8 +82,8 @@ func (g *Graph) trace(from map[int]int, start, last int) cycle {
 	return c
 }
 
-// gateNote returns a text that says: this task waits for all lower waves. A wave is a group of
-// tasks with a number. The parameter node is the index of the task.
+// gateNote returns a text that says: this task waits for all lower waves. The parameter node is the
+// index of the task.
 func (g *Graph) gateNote(node int) string {
 	t := g.tasks[node]
 	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)

@@ -90,9 +90,9 @@ func DecodeTask(text []byte) (Task, error) {
 	return e.Task, decoded(e.Version, err)
 }
 
-// decoded returns the error to report after JSON was decoded. The parameter version is the version
-// of the format that the JSON has. The parameter err is the error of the JSON decoder, or nil. If a
-// newer gaffer has written the JSON, decoded returns a [*VersionError] instead of err.
+// decoded returns the error to report after JSON of the given format version was decoded. The
+// parameter err is the error of the JSON decoder, or nil. If a newer gaffer has written the JSON,
+// decoded returns a [*VersionError] instead of err.
 func decoded(version int, err error) error {
 	if newer := CheckVersion(version); newer != nil {
 		return newer

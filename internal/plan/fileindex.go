@@ -2,9 +2,9 @@ package plan
 
 import "slices"
 
-// fileIndex holds file patterns in a tree of folders. The patterns say which files the tasks
-// change. With the tree, a search for overlaps compares a pattern only with the patterns of its own
-// folder and of the folders above and below it.
+// fileIndex holds the file patterns of tasks in a tree of folders. With it, a search for overlaps
+// compares a pattern only with the patterns of its own folder and of the folders above and below
+// it.
 type fileIndex struct {
 	root    folder
 	matcher matcher
@@ -17,9 +17,8 @@ func newFileIndex(tasks int) *fileIndex { return &fileIndex{seen: make([]int, ta
 
 type folder struct {
 	below map[string]*folder
-	// The field here holds the file patterns whose literal part is the path of this folder. The
-	// literal part of a pattern is the path before the first path element with a wildcard. If the
-	// pattern has no wildcard, it is the whole path.
+	// here holds the patterns whose literal part is the path of this folder. The literal part is
+	// the path before the first element with a wildcard, or the whole path if there is no wildcard.
 	here []declaredFile
 }
 
@@ -59,7 +58,7 @@ func (c *fileIndex) overlaps(patterns []*pattern) []int {
 }
 
 // search compares the pattern p with all patterns that could overlap it: those in the folder of p,
-// in the folders above that folder, and in all folders below it.
+// in the folders above it, and in all folders below it.
 func (c *fileIndex) search(p *pattern) {
 	at := &c.root
 	for _, name := range p.segments[:p.literal] {

@@ -57,8 +57,8 @@ func (p Plan) Separate() Plan {
 	levels := s.assignLevels()
 	p.Tasks = slices.Clone(p.Tasks)
 	s.inOrder(levels, func(task int, hits []int) {
-		// Add the dependency on the task in the highest layer first: that task often waits for the
-		// other tasks itself, and then no dependencies on them are needed.
+		// Add the dependency on the task in the highest layer first: it often waits for the others,
+		// and then no dependencies on them are needed.
 		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
 		for _, other := range hits {
 			if s.waits[task].has(other) {
@@ -117,9 +117,9 @@ func (s *separation) any() bool {
 }
 
 // byLevel returns the nodes of the dependency graph sorted by level, so that each node comes after
-// the nodes that it waits for. Within a level, tasks come first, in the order of the plan. Gates
-// come last: these are nodes without a task that are between two waves, which are groups of tasks.
-// Tasks that are on a cycle, or wait for a task on a cycle, are left out.
+// the nodes that it waits for. Within a level, tasks come first, in the order of the plan. Gates,
+// the nodes between two waves, come last. Tasks that are on a cycle, or wait for a task on a cycle,
+// are left out.
 func (s *separation) byLevel(levels []int) []int {
 	nodes := make([]int, 0, len(levels))
 	for node, level := range levels {

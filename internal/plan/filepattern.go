@@ -17,8 +17,7 @@ type pattern struct {
 }
 
 // literalEnds holds the part of a segment before its first wildcard, and the part after its last
-// wildcard. A segment is a name between the slashes of a file pattern. If the segment has no
-// wildcard, both parts are the whole segment.
+// wildcard. If the segment has no wildcard, both parts are the whole segment.
 type literalEnds struct {
 	head, tail string
 	deep       bool // the segment is **
@@ -76,9 +75,8 @@ func (m *matcher) overlap(p, q *pattern) bool {
 }
 
 // mayMeet is a fast check. It returns true for all pairs of patterns that overlap, and false for
-// many pairs that do not. It compares the segments, which are the names between the slashes, at the
-// same position up to the first **. Of each segment it compares only the text before the first and
-// after the last wildcard.
+// many pairs that do not. It compares the segments at the same position, up to the first **, and
+// only their text before the first and after the last wildcard.
 func (p *pattern) mayMeet(q *pattern) bool {
 	for i := range min(len(p.ends), len(q.ends)) {
 		a, b := &p.ends[i], &q.ends[i]

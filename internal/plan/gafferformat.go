@@ -6,7 +6,7 @@ import (
 )
 
 // planDocument is a plan in gaffer's own format, before its tasks are read. The tasks are read
-// later because they need the plan's default values, which may come after the tasks in the file.
+// later, because they need the default values, which may come after them in the file.
 type planDocument struct {
 	name      string
 	defaults  Task

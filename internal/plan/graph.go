@@ -14,8 +14,8 @@ import "slices"
 type Graph struct {
 	tasks []Task
 	index map[string]int // for each task id: index of the first task with this id
-	gates []int          // numbers of the waves (groups of tasks) that have a gate (a node at their end), in ascending order
-	waves map[int][]int  // for the number of each wave (group of tasks): the indexes of its tasks
+	gates []int          // numbers of the waves that have a gate, in ascending order
+	waves map[int][]int  // by wave number: indexes of the tasks of the wave
 	needs [][]int        // for each node: the nodes that it waits for, without duplicates
 }
 
@@ -71,9 +71,8 @@ func (g *Graph) taskNeeds(i int) []int {
 	return needs
 }
 
-// gateBefore returns the gate that the tasks of a wave wait for. Waves are numbered groups of
-// tasks, and a gate is the node between two waves. The result ok is false if the tasks wait for no
-// gate.
+// gateBefore returns the gate that the tasks of a wave wait for. The result ok is false if the
+// tasks wait for no gate.
 func (g *Graph) gateBefore(wave int) (node int, ok bool) {
 	k, _ := slices.BinarySearch(g.gates, wave) // gates[:k] are the waves with lower numbers
 	return len(g.tasks) + k - 1, wave > 0 && k > 0
@@ -123,10 +122,9 @@ func (g *Graph) Waves() [][]string {
 }
 
 // levels returns the level of each node. The level of a task that waits for nothing is 1. The level
-// of any other task is one more than the highest level of the nodes that it waits for. A gate is a
-// node without a task, at the end of a wave, which is a group of tasks. The level of a gate is the
-// highest level in its wave. Nodes on a cycle, and nodes that wait for a node on a cycle, have
-// level 0.
+// of any other task is one more than the highest level of the nodes that it waits for. The level of
+// a gate is the highest level in its wave. Nodes on a cycle, and nodes that wait for a node on a
+// cycle, have level 0.
 func (g *Graph) levels() []int {
 	levels := make([]int, len(g.needs))
 	for _, node := range g.order() {

@@ -41,18 +41,17 @@ type graphDrawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	// The field above holds the ids of the last row, except those from which an arrow starts. The
-	// next row waits for these ids. But if there are branches, which are lines such as "├──> 006",
-	// below the last row, the next row waits for the ids of the branches instead.
+	// above holds the ids of the last row, except those from which an arrow starts. The next row
+	// waits for these ids or, if there are branches below the last row, for the branches.
 	above    []string
-	branches []string // ids on branches, lines such as "├──> 006", below the last row; together they form one row
-	trunks   []trunk  // groups of ids from which a branch, such as "├──> 006", may start; from left to right
+	branches []string // ids of the branches below the last row; together they form one row
+	trunks   []trunk  // groups of ids from which a branch may start, from left to right
 	// sideLine holds the ids of the rows at which a line at the right side of the drawing starts. A
 	// row into which that line leads waits for these ids.
 	sideLine []string
 	// openLines holds the vertical lines at the right side of the drawing that lead into no row so
-	// far. The key is the column of the line. The value has the positions of the ids at which the
-	// line starts.
+	// far. The key is the column, and the value has the positions of the ids at which the lines
+	// start.
 	openLines map[int][]position
 	linked    bool // a line of connecting characters, such as | or v, comes before the next row
 	edges     map[edge]bool
@@ -133,9 +132,9 @@ func (d *graphDrawing) line(line string, pos position) {
 	d.recordTrunks(arrows.groups)
 }
 
-// recordTrunks adds the groups of ids on a text line to d.trunks, so that branches, which are text
-// lines such as "├──> 006", can start from these groups. Before that, it removes the groups of
-// earlier text lines that begin in the column of the first new group or to the right of it.
+// recordTrunks adds the groups of ids on a text line to d.trunks, so that branches below the line
+// can start from them. Before that, it removes the groups of earlier lines that begin in the column
+// of the first new group or to the right of it.
 func (d *graphDrawing) recordTrunks(groups [][]drawnToken) {
 	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
@@ -230,8 +229,7 @@ type arrows struct {
 	leads  map[string]bool // ids from which an arrow starts
 }
 
-// between finds the arrows between the ids of a line, and adds the edges of the graph that these
-// arrows stand for.
+// between finds the arrows between the ids of a line, and adds the graph's edges for them.
 func (d *graphDrawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
 	var back []bool // for each arrow: whether it points to the left
@@ -272,11 +270,11 @@ func (d *graphDrawing) addEdges(a arrows, sources, targets []drawnToken, at posi
 	}
 }
 
-// row reads a text line that is not a branch such as "├──> 006". It adds an edge from each id of
-// the row above to each id of this text line. These ids get no such edge: ids that were drawn
-// before, because they are only references; ids to which an arrow points; and all ids of a text
-// line with arrows if no connecting line leads to it from above. At the end, row stores in d.above
-// those ids of the text line from which no arrow starts. The next row waits for them.
+// row reads a text line that is not a branch. It adds an edge from each id of the row above to each
+// id of this text line. These ids get no such edge: ids that were drawn before, because they are
+// only references; ids to which an arrow points; and all ids of a text line with arrows if no
+// connecting line leads to it from above. Then row stores the ids from which no arrow starts in
+// d.above, for the next row.
 func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.branches) > 0 {
@@ -299,10 +297,10 @@ func (d *graphDrawing) row(tokens []drawnToken, a arrows, known map[string]bool,
 	d.trunks = nil
 }
 
-// branch reads a branch, which is a text line such as "├──> 006". It adds an edge from each id at
-// which the branch starts to each id of this text line, except to ids to which an arrow points. The
-// branch starts at the last group of ids in d.trunks that begins in the column of the branch or to
-// the left of it. If there is no such group, it starts at the row above.
+// branch reads a branch, a text line such as "├──> 006". It adds an edge from each id at which the
+// branch starts to each id of this text line, except to ids to which an arrow points. The branch
+// starts at the last group of ids in d.trunks that begins in the column of the branch or to the
+// left of it. If there is no such group, it starts at the row above.
 func (d *graphDrawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.markConnected(column, column)
 	from := d.above

@@ -18,8 +18,8 @@ type keySpec[T any] struct {
 	read     func(r *reporter, n *node, into *T)
 }
 
-// newKey returns a key with the given name. The parameter f is the type of its values. The function
-// field returns a pointer to the field of a T in which the value is stored.
+// newKey returns a key with the given name and the value type f. The function field returns a
+// pointer to the field of a T in which the value is stored.
 func newKey[T, V any](name string, f valueType[V], field func(*T) *V, doc, example string) keySpec[T] {
 	return keySpec[T]{name: name, doc: doc, example: example, schema: f.schema, read: func(r *reporter, n *node, into *T) {
 		if v, ok := f.read(r, name, n); ok {
@@ -51,9 +51,9 @@ const (
 )
 
 // readMapping reads the values of the mapping n into target, and reports problems with its keys and
-// values. It returns the pairs of n that have known keys, by these keys. A pair with a misspelt key
-// is returned under the key that was probably meant. mappingName is the name of the mapping in
-// reports of problems, for example "a task".
+// values. It returns the pairs of n with known keys, by their keys; a pair with a misspelt key is
+// under the key that was probably meant. mappingName is the name of the mapping in reports of
+// problems, for example "a task".
 func readMapping[T any](r *reporter, mappingName string, n *node, keys []keySpec[T], unknown unknownKeys, target *T) map[string]pair {
 	given := map[string]pair{}
 	if n == nil {
@@ -104,9 +104,9 @@ func keyNames[T any](keys []keySpec[T]) []string {
 	return names
 }
 
-// withPosition returns n with the position that reports of problems with n should name. If n is a
-// mapping, or if the position of n is unknown, that is the position of its key. Otherwise, it is
-// the position of n itself.
+// withPosition returns n with the position that reports of problems with n should name. That is the
+// position of its key if n is a mapping or has no known position, and otherwise the position of n
+// itself.
 func (n *node) withPosition(keyPosition position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n

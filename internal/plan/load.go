@@ -15,7 +15,7 @@ type Format string
 // The formats of plans.
 const (
 	Gaffer       Format = "gaffer"       // a file in gaffer's own YAML format
-	Orchestrator Format = "orchestrator" // Markdown with a drawn dependency graph, or with lists of prompts in waves (groups)
+	Orchestrator Format = "orchestrator" // Markdown with a drawn dependency graph, or with lists of prompts in waves
 	WorkflowFile Format = "workflow"     // a YAML file with one or more workflows
 	Beads        Format = "beads"        // a JSON Lines file with one bead (work item) on each line
 	Phase        Format = "phase"        // a file whose name has the form NN-XX-PLAN.md, or a folder of such files

@@ -48,9 +48,8 @@ type orchestrator struct {
 	title  string
 	graph  *graphDrawing // nil if the file has no section with a dependency graph
 	items  []waveItem
-	// waveProblems holds the problems with the waves, which are numbered groups of prompts. They
-	// are reported only if there is no dependency graph, because only then the waves determine the
-	// order of the tasks.
+	// waveProblems holds the problems with the waves. They are reported only if there is no
+	// dependency graph, because only then do the waves determine the order of the tasks.
 	waveProblems Problems
 	done         map[string]bool
 }
@@ -63,8 +62,8 @@ type waveItem struct {
 }
 
 // readOrchestrator reads a Markdown file in the format [Orchestrator]. It sets PromptFile of each
-// task to the file name in the Markdown. If the Markdown has no file name for a task, PromptFile
-// stays empty. Later, findPrompts finds and reads the prompt files.
+// task to the file name in the Markdown, or leaves it empty if there is none. Later, findPrompts
+// finds and reads the prompt files.
 func readOrchestrator(file string, data []byte, r *reporter) draft {
 	o := orchestrator{reader: r, done: map[string]bool{}}
 	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
@@ -135,7 +134,7 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
-		return wave, false // a subsection belongs to the wave, a group of prompts, of the section around it
+		return wave, false // a subsection belongs to the wave of the section around it
 	case m == nil:
 		return 0, false
 	}
@@ -150,10 +149,10 @@ func (o *orchestrator) heading(title string, level int, at position, wave int) (
 // noNumber is the number of a wave whose heading has no number, for example "Wave one".
 const noNumber = -1
 
-// item reads a line below the heading of a wave, which is a group of prompts. If the line names
-// prompt files, item adds the first of them to o.items. In two cases it adds a problem to
-// o.waveProblems instead: if the wave has no number, and if the file's name has no id and the line
-// is in a Markdown list. In other text, item ignores a file name without an id.
+// item reads a line below the heading of a wave. If the line names prompt files, item adds the
+// first of them to o.items. If the wave has no number, item adds a problem to o.waveProblems
+// instead. It does the same if the file's name has no id and the line is in a Markdown list;
+// elsewhere it ignores such a name.
 func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
@@ -216,8 +215,7 @@ func (o *orchestrator) fromWaves(d *draft) {
 		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, FileEntry: FileEntry{Line: item.at.line}}
 		if lowest > 1 {
 			// The method heading added 1 to each wave number, because a plan may have a wave 0.
-			// This plan has none, so subtract 1 again: then the wave numbers are those in the
-			// headings.
+			// This plan has none, so subtract 1: then the numbers are those in the headings.
 			t.Wave--
 		}
 		d.add(t, taskPositions{id: item.at, prompt: item.at})

@@ -7,8 +7,8 @@ import "slices"
 // starts without the work of other tasks.
 type Origin struct {
 	// Tasks holds the earlier tasks that have a worktree, as indexes in [Plan.Tasks], in ascending
-	// order. Earlier tasks are those that the task waits for. Tasks leaves out an earlier task if
-	// the work of another task in the list already includes its work.
+	// order. It leaves out a task if the work of another task in the list already includes its
+	// work.
 	Tasks []int
 	// Checkout is true if the worktree also starts from the work of an earlier task that has no
 	// worktree. Such a task works in the project's folder itself.
@@ -37,13 +37,13 @@ func (p Plan) Origins(inRepo func(Task) bool) []Origin {
 	all := make([]Origin, len(o.graph.needs))
 	for _, node := range order {
 		needs := o.graph.needs[node]
-		// Several agents, the candidates, may do the same task. The task that picks one of their
-		// results starts from the same work as the candidates.
+		// A task that picks the result of one of several candidates starts from the same work as
+		// the candidates.
 		if node < len(p.Tasks) && p.Tasks[node].Pick != nil && len(p.Tasks[node].Pick.Candidates) > 0 {
 			needs = o.graph.needs[o.graph.index[p.Tasks[node].Pick.Candidates[0]]]
 		}
-		// A gate is a node between two waves, which are groups of tasks. If the node waits only for
-		// a gate, it has the same origin as the gate. All such nodes share the slices of the gate.
+		// If the node waits only for a gate between two waves, it has the same origin as the gate,
+		// and shares its slices.
 		if len(needs) == 1 && o.graph.isGate(needs[0]) {
 			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
 			continue
@@ -67,7 +67,7 @@ type origins struct {
 	graph    *Graph
 	inRepo   func(Task) bool
 	position []int   // for each node: its position in the topological order
-	nearest  [][]int // for each node: indexes of the nearest tasks that it waits for, in ascending order; see type origins
+	nearest  [][]int // for each node: indexes of the nearest earlier tasks, in ascending order
 }
 
 // find returns the nearest earlier tasks of a node; see [origins]. The parameter needs holds the

@@ -7,8 +7,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// sourceSection holds the section "source" of a plan's file. That section says how tasks are made
-// from the items of an external list of work, for example from the issues of an issue tracker.
+// sourceSection holds the section "source" of a plan's file. It says how tasks are made from the
+// items of a source, for example the issues of an issue tracker.
 type sourceSection struct {
 	template string
 	limit    int
@@ -16,7 +16,7 @@ type sourceSection struct {
 }
 
 // maxItems is the highest valid value of the key "limit" in the section "source". That key limits
-// the number of items, for example issues, from which one run makes tasks.
+// the number of items from which one run makes tasks.
 const maxItems = 1000
 
 // sourceKeys returns the keys of the section "source" of a plan's file.
@@ -48,8 +48,8 @@ func reportKeys() []keySpec[ItemReport] {
 type Outline struct {
 	Defaults Task       // a task with the values of the section "defaults"
 	Template string     // path of the file with the template for the tasks' prompts; empty if the plan names none
-	Limit    int        // maximum number of items, such as issues, from which one run makes tasks; 0 means all
-	Report   ItemReport // what is reported to the source, such as an issue tracker, when a task has ended
+	Limit    int        // maximum number of items from which one run makes tasks; 0 means all
+	Report   ItemReport // what is reported to the source when a task has ended
 
 	plan Plan
 	doc  planDocument
@@ -109,7 +109,7 @@ func (out *Outline) read(l *loader, arg string) error {
 }
 
 // Plan adds the tasks to the outline, and returns the resulting plan. If the outline was read from
-// a file, the plan's name comes from that file. Otherwise the plan's name is the parameter name.
+// a file, the plan's name comes from that file. Otherwise it is the parameter name.
 func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -133,8 +133,8 @@ func (out Outline) Plan(name string, tasks []Task) (Plan, error) {
 // Table reads tasks from the file arg, which is a table with one task on each line. The file is
 // either CSV, whose first line names the columns, or it has one JSON object on each line. The valid
 // names of CSV columns and JSON keys are the keys of a task in a plan, and also "title", which
-// means the same as the key "name". If a task does not set a key, the task gets the outline's
-// default value for it.
+// means the same as the key "name". A key that a task does not set gets the outline's default
+// value.
 func (out Outline) Table(arg string) ([]Task, error) {
 	l, err := newLoader(out.host, out.opts)
 	if err != nil {
@@ -165,8 +165,7 @@ func (out Outline) Table(arg string) ([]Task, error) {
 	return d.Tasks, nil
 }
 
-// maxTableProblems limits the problems that are reported for a table of tasks. If a table has more,
-// gaffer stops reading its lines.
+// maxTableProblems is the number of problems after which no more lines of a table are read.
 const maxTableProblems = 50
 
 // tableKeys returns the keys that a task can have in a table of tasks; see [Outline.Table].

@@ -38,9 +38,9 @@ func ruleList() valueType[[]string] {
 	}}
 }
 
-// permissionsKey returns the keySpec for the key that holds a task's permission rules. The caller
-// sets the name of the key. Before the keySpec's function read is called, the task already has the
-// rules of the plan's section "defaults". The function read adds the task's own rules to them.
+// permissionsKey returns the keySpec for a task's permission rules; the caller sets its name. A
+// task starts with the rules of the section "defaults". The function read of the keySpec adds the
+// task's own rules to them.
 func permissionsKey() keySpec[Task] {
 	f := nestedMapping("permissions", permissionKeys(), rejected)
 	return keySpec[Task]{schema: f.schema, read: func(r *reporter, n *node, into *Task) {

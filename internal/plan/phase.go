@@ -13,8 +13,7 @@ import (
 // here 02. The second group is the number of the plan within the phase, here 01.
 var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
-// phaseFrontMatter holds the values in the front matter of a phase plan. That is the YAML at the
-// start of a Markdown file that describes one task.
+// phaseFrontMatter holds the values in the front matter of a phase plan, the YAML at its start.
 type phaseFrontMatter struct {
 	phase, plan, kind string
 	wave              int
@@ -51,9 +50,8 @@ func listOrNothing() valueType[[]string] {
 	return f
 }
 
-// readPhase reads one phase plan, which is a Markdown file that describes one task. The prompt of
-// the task is the whole file. The parameter done says whether the task is already done. That is the
-// case if the phase plan has a summary file, for example 02-01-SUMMARY.md.
+// readPhase reads one phase plan. The prompt of its task is the whole file. The parameter done says
+// whether the task is done, which means that there is a summary file such as 02-01-SUMMARY.md.
 func readPhase(file string, data []byte, done bool, r *reporter) (Task, taskPositions) {
 	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
@@ -101,10 +99,9 @@ func objective(data []byte) string {
 	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
 }
 
-// phaseID returns the id of a phase plan, for example 02-01. A phase plan is a Markdown file that
-// describes one task. The parameter reference is that id, or a file name such as 02-01-PLAN.md, or
-// only the number of the plan, for example 1. If it is only a number, phaseID pads the number with
-// zeros to the length digits, and puts the parameter phase before it.
+// phaseID returns the id of a phase plan, for example 02-01. The parameter reference is that id, or
+// a file name such as 02-01-PLAN.md, or only the number of the plan, for example 1. phaseID pads
+// such a number with zeros to the length digits, and puts the parameter phase before it.
 func phaseID(reference, phase string, digits int) string {
 	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
 	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
@@ -114,9 +111,9 @@ func phaseID(reference, phase string, digits int) string {
 }
 
 // frontMatter returns the YAML at the start of a Markdown file. It is between the first line, which
-// must be ---, and the next line that is ---. The result begun reports whether the first of these
-// two lines exists, and the result ended reports whether the second one exists. The returned YAML
-// starts with an empty line, so that its lines have the same numbers as in the file.
+// must be ---, and the next line that is ---. The results begun and ended report whether these two
+// lines exist. The returned YAML starts with an empty line, so that its lines have the same numbers
+// as in the file.
 func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))

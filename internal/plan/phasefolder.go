@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readPhases reads phase plans, which are Markdown files that describe one task each. The parameter
-// arg is a phase plan, or a folder. In a folder, readPhases reads all phase plans.
+// readPhases reads the phase plan arg, or all phase plans in the folder arg. A phase plan is a
+// Markdown file that describes one task.
 func (l *loader) readPhases(arg string) (draft, error) {
 	full := under(l.opts.Dir, arg)
 	info, err := l.host.Stat(readStep, full)
@@ -36,8 +36,8 @@ func (l *loader) readPhases(arg string) (draft, error) {
 	return d, err
 }
 
-// summaries returns the ids of the phase plans that are done. A phase plan is a Markdown file that
-// describes one task. It is done if there is a summary file for it, for example 02-01-SUMMARY.md.
+// summaries returns the ids of the phase plans that have a summary file, for example
+// 02-01-SUMMARY.md. These plans are done.
 func summaries(entries []fs.DirEntry) map[string]bool {
 	done := map[string]bool{}
 	for _, e := range entries {
@@ -78,11 +78,9 @@ func (p taskPositions) withFile(file string) taskPositions {
 	return p
 }
 
-// dropOutsideReferences removes the dependencies of tasks on phase plans that are outside of this
-// run. A phase plan is a Markdown file that describes one task. If single is set, the run consists
-// of only one phase plan, so all others are outside. Otherwise the phase plans of other phases are
-// outside. If a task depends on an outside phase plan that is not done, dropOutsideReferences adds
-// a warning.
+// dropOutsideReferences removes the dependencies on phase plans that are not part of this run.
+// Those are the plans of other phases or, if single is set, all plans except the only one of the
+// run. If such a plan is not done, dropOutsideReferences adds a warning.
 func (l *loader) dropOutsideReferences(d *draft, done map[string]bool, single bool) {
 	phases := map[string]bool{}
 	for _, t := range d.Tasks {

@@ -20,13 +20,13 @@ import (
 type Plan struct {
 	Name       string          `json:"Name"`
 	Format     Format          `json:"Format"`
-	Source     string          `json:"Source"`     // kind of plan, as named in the session protocol: the value of one of the Source constants
+	Source     string          `json:"Source"`     // kind of plan in the session protocol: one of the Source constants
 	SourceFile string          `json:"SourceFile"` // path of the plan's file or folder, as the user has written it; empty if none
 	Parallel   int             `json:"Parallel"`   // maximum number of concurrent tasks; 0 means: as many as the workers allow
 	OnFailure  OnFailure       `json:"OnFailure"`  // what happens to the other tasks when a task fails
 	Budget     Budget          `json:"Budget"`
 	Workflow   *Workflow       `json:"Workflow"`        // settings of a plan from a workflow file; nil for other formats
-	Build      json.RawMessage `json:"Build,omitempty"` // JSON that package build decodes, if the plan is an autonomous build; else empty
+	Build      json.RawMessage `json:"Build,omitempty"` // JSON of an autonomous build, which package build decodes; else empty
 	Team       json.RawMessage `json:"Team,omitempty"`  // JSON of a teamstate.Start, if a team of agents does the plan; else empty
 	Tasks      []Task          `json:"Tasks"`           // tasks in the order of the plan's file
 	Warnings   Problems        `json:"Warnings"`        // problems that do not prevent the plan from running
@@ -84,13 +84,13 @@ type Task struct {
 	CandidateKeys
 	// Candidate is the id of the task that picks one of the results of several candidates.
 	// Candidates are tasks in which different agents do the same work. The field is set for each
-	// candidate, and for the task that judges the candidates. It is empty for all other tasks.
+	// candidate and for the task that judges them, and empty for all other tasks.
 	Candidate string `json:"Candidate,omitzero"`
 	// Pick is set if this task picks one of the results of several agents that did the same work,
 	// or if it judges these results. Else it is nil.
 	Pick *Pick `json:"Pick,omitzero"`
 
-	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task works on a bead, which is a work item; else nil
+	Dispatch *Dispatch `json:"Dispatch,omitzero"` // set if the task works on a bead (a work item); else nil
 	// Step is JSON that is set for a task of a team of agents or of the coordinator protocol. Only
 	// the package that has set it can decode it.
 	Step json.RawMessage `json:"Step,omitzero"`
@@ -117,10 +117,8 @@ type Isolation struct {
 	// empty if the task shares no worktree.
 	SharedWorktree string `json:"Tree,omitzero"`
 	// Base is the branch from which Branch is created. HEAD means the commit that is checked out in
-	// the task's repository when the worktree is created. If Base is empty, Branch is created from
-	// the commit from which the run starts. There is one exception: if the task works on a bead,
-	// which is a work item, an empty Base means the commit that is checked out in the bead's
-	// repository.
+	// the task's repository when the worktree is created. Empty means the commit from which the run
+	// starts or, for a bead, the commit that is checked out in the bead's repository.
 	Base string `json:"Base,omitzero"`
 	Land Land   `json:"Land,omitzero"` // what happens to the change of the completed task; empty means LandReview
 	// Into is the branch into which the change is merged. Empty means the branch that is checked
@@ -159,7 +157,7 @@ type Permissions struct {
 
 // Sandbox says which files and hosts a task's agent can reach.
 type Sandbox struct {
-	Mode    SandboxMode `json:"Mode,omitzero"`    // empty: the user's setting; without one, auto if no user answers the agent's questions, else none
+	Mode    SandboxMode `json:"Mode,omitzero"`    // empty: the user's setting; if empty or auto, then auto if no user answers questions, else none
 	Network Network     `json:"Network,omitzero"` // empty means NetworkOn
 	Hosts   []string    `json:"Hosts,omitzero"`   // the only hosts that the agent can reach, if Network is NetworkList
 	Write   []string    `json:"Write,omitzero"`   // folders that the agent may write to, besides its working folder
@@ -191,7 +189,7 @@ const (
 // SourceItem is the item, such as an issue of an issue tracker, from which a task was made. It is
 // zero for a task that was not made from an item.
 type SourceItem struct {
-	Source string     `json:"Source,omitzero"` // name of the source, such as an issue tracker, without its filter, for example "gh:ada/shop"
+	Source string     `json:"Source,omitzero"` // name of the source without its filter, for example "gh:ada/shop"
 	ID     string     `json:"ID,omitzero"`     // id of the item in its source
 	URL    string     `json:"URL,omitzero"`
 	Title  string     `json:"Title,omitzero"`
@@ -203,22 +201,22 @@ type SourceItem struct {
 // for example, an issue of an issue tracker. An item never has two unfinished tasks.
 type ItemTake string
 
-// The values of ItemTake. The zero value means: a task may be made from an item (such as an issue)
-// that never had a task, and from an item whose last task has failed or was cancelled.
+// The values of ItemTake. The zero value means: a task may be made from an item that never had a
+// task, and from an item whose last task has failed or was cancelled.
 const (
-	TakeNew   ItemTake = "new"   // tasks are made only from items (such as issues) that never had a task
-	TakeAgain ItemTake = "again" // tasks are made from all items (such as issues) without an unfinished task
+	TakeNew   ItemTake = "new"   // tasks are made only from items that never had a task
+	TakeAgain ItemTake = "again" // tasks are made from all items without an unfinished task
 )
 
-// ItemReport says what is reported when a task has ended that was made from an item of a source,
-// for example from an issue of an issue tracker.
+// ItemReport says what is reported to a source, such as an issue tracker, when a task has ended
+// that was made from one of its items.
 type ItemReport struct {
-	Comment bool   `json:"Comment,omitzero"` // write a comment on the item (such as an issue) that says how the task has ended
-	Label   string `json:"Label,omitzero"`   // label that the item (such as an issue) gets when the task is complete; empty means none
+	Comment bool   `json:"Comment,omitzero"` // write a comment on the item that says how the task has ended
+	Label   string `json:"Label,omitzero"`   // label that the item gets when the task is complete; empty means none
 	PR      bool   `json:"PR,omitzero"`      // the comment that gaffer writes on the item (such as an issue) links to the task's pull request
 }
 
-// IsZero reports whether nothing is reported to the source, such as an issue tracker.
+// IsZero reports whether nothing is reported to the source.
 func (r ItemReport) IsZero() bool { return r == ItemReport{} }
 
 // Fork says which task was copied (forked) to make a new task, and after which turn of its
@@ -231,35 +229,32 @@ type Fork struct {
 	// with the files as they were when this attempt ended. If Attempt is 0, the worktree starts at
 	// the commit from which the forked task started.
 	Attempt int `json:"Attempt,omitzero"`
-	// Turn is the number of the last turn that is copied. A turn is a message of the user and the
-	// agent's answer. The first turn is 1.
+	// Turn is the number of the last turn that is copied. The first turn is 1.
 	Turn int `json:"Turn,omitzero"`
 
 	// Thread is the id of the conversation that is copied. It is empty if the conversation cannot
 	// be copied, for example because the new task uses another agent program. Then the new task
 	// starts a new conversation.
 	Thread string `json:"Thread,omitzero"`
-	// Account is the name of the account that the agent used in the copied conversation. It is
-	// empty if the agent used the account of the agent program itself.
+	// Account is the name of the account that the agent used in the copied conversation. Empty
+	// means the agent program's own account.
 	Account string `json:"Account,omitzero"`
-	// Point marks the end of the copied part of the conversation. It is the id that the agent
-	// program has given to the last copied turn, or to the last copied line. If Point is empty, the
-	// whole conversation is copied.
+	// Point is the id that the agent program has given to the last turn or line that is copied. If
+	// Point is empty, the whole conversation is copied.
 	Point string `json:"Point,omitzero"`
 	// Prompt is the user's next message, which follows the copied part of the conversation.
 	// Task.Prompt contains the same message after a summary of the conversation, for an agent that
 	// cannot copy the conversation.
 	Prompt string `json:"Prompt,omitzero"`
 	// Input, Output and Cached are the numbers of tokens that the forked task's conversation has
-	// used. Some agent programs count these tokens again in the usage of the copied conversation.
-	// Then gaffer subtracts them.
+	// used. Some agent programs count them again in the usage of the copy; gaffer then subtracts
+	// them.
 	Input  int64 `json:"Input,omitzero"`
 	Output int64 `json:"Output,omitzero"`
 	Cached int64 `json:"Cached,omitzero"`
 }
 
-// FileEntry says where a task is in the plan's file, and whether the task was already done when the
-// plan was read.
+// FileEntry says where a task is in the plan's file, and whether it is already done.
 type FileEntry struct {
 	// Done says that the task was already done when the plan was read. For example, the task's
 	// checkbox in a Markdown plan is ticked, or there is a summary file for the task.
@@ -270,9 +265,9 @@ type FileEntry struct {
 	Line         int    `json:"Line,omitzero"` // line number of the task in the plan's file; 0 if unknown
 }
 
-// Dispatch holds the properties of a task that works on a bead. A bead is a work item. Records of
-// all attempts at a bead are kept in a folder, which is called the ledger. Over all runs, a bead
-// has at most one unfinished task at a time.
+// Dispatch holds the properties of a task that works on a bead, which is a work item. Records of
+// all attempts at a bead are kept in a folder, the ledger. Over all runs, a bead has at most one
+// unfinished task at a time.
 type Dispatch struct {
 	Bead string `json:"Bead,omitzero"`
 	// Ledger is the folder with the records of the attempts at the bead. Beads with the same id in
@@ -285,8 +280,7 @@ type Dispatch struct {
 	Earlier  int               `json:"Earlier,omitzero"`  // number of earlier attempts at this bead, in other runs or by other tools
 }
 
-// The default values of Limits.Timeout and Limits.Retries for a task that works on a bead. A bead
-// is a work item.
+// The default values of Limits.Timeout and Limits.Retries for a task that works on a bead.
 const (
 	BeadTimeout = time.Hour
 	BeadRetries = 2
@@ -314,9 +308,9 @@ const (
 	Allow QuestionPolicy = "allow" // a permission request that no rule decides is allowed at once
 )
 
-// Workflow holds the settings of a workflow. The tasks of a workflow are prompts in waves, which
-// run one after the other. If a wave has only one prompt, the agent of that prompt works directly
-// on Branch. If a wave has several prompts, each agent works in its own worktree on its own branch.
+// Workflow holds the settings of a workflow. Its tasks are prompts in waves, and the waves run one
+// after the other. If a wave has only one prompt, the agent of that prompt works directly on
+// Branch. If a wave has several prompts, each agent works in its own worktree on its own branch.
 // After the wave, these branches are merged into Branch.
 type Workflow struct {
 	ID         string     `json:"ID"`
@@ -362,6 +356,6 @@ const CommandAgent = "command"
 func (p Plan) Waves() [][]string { return p.Graph().Waves() }
 
 // Needs returns the ids of the tasks for which a task waits directly. If the task is in a wave, the
-// result includes all tasks of the next lower wave. To look up many tasks, call [Plan.Graph] once,
-// and then [Graph.Needs] for each task. That is faster.
+// result includes all tasks of the next lower wave. To look up many tasks, call [Plan.Graph] once
+// and then [Graph.Needs], which is faster.
 func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

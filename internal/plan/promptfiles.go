@@ -40,8 +40,8 @@ func (l *loader) readPromptFile(arg string) (draft, error) {
 	return d, nil
 }
 
-// readPromptFolder returns a plan that has one task for each Markdown file in a folder. It leaves out
-// README.md, hidden files, and files that are plans. The tasks do not depend on each other.
+// readPromptFolder returns a plan that has one task for each Markdown file in a folder. It leaves
+// out README.md, hidden files, and files that are plans. The tasks do not depend on each other.
 func (l *loader) readPromptFolder(arg string) (draft, error) {
 	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
 	if err != nil {

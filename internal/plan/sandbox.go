@@ -12,16 +12,14 @@ import (
 // files the agent's program needs, or if the task only runs a command that the plan contains.
 const SandboxAuto SandboxMode = "auto"
 
-// SandboxModes returns the valid values of the key "sandbox". The kinds of sandboxes come first,
-// sorted from the weakest to the strongest. The last value is "auto", with which gaffer chooses one
-// of them.
+// SandboxModes returns the valid modes, sorted from the weakest to the strongest sandbox. The last
+// one is "auto", with which gaffer chooses.
 func SandboxModes() []SandboxMode {
 	return []SandboxMode{SandboxNone, SandboxProgram, SandboxBubblewrap, SandboxContainer, SandboxAuto}
 }
 
-// sandbox returns the type of the value of a task's key "sandbox". The value is either a mode, for
-// example bubblewrap, or a mapping. The mapping has the key "mode", and can have further keys, for
-// example "network".
+// sandbox returns the type of the value of a task's key "sandbox". The value is a mode such as
+// bubblewrap, or a mapping with keys such as "mode" and "network".
 func sandbox() valueType[Sandbox] {
 	mode, whole := choice(SandboxModes()...), nestedMapping("a sandbox", sandboxKeys(), rejected)
 	s := schema{AnyOf: []schema{mode.schema, whole.schema}}

@@ -108,8 +108,8 @@ func readTask(r *reporter, n *node, keys []keySpec[Task], doc planDocument) (Tas
 
 // positionsOf returns the positions in the file of a task's id, of its prompt, and of the ids of
 // the tasks that it waits for. The parameters id and prompt are the names of the keys that set the
-// id and the prompt in the plan's format. If the task does not have the key for its id or its
-// prompt, the returned position is taskPosition instead, the position of the whole task.
+// id and the prompt in the plan's format. If the task does not have such a key, its position is
+// taskPosition, that of the whole task.
 func positionsOf(given map[string]pair, taskPosition position, id, prompt string) taskPositions {
 	all := taskPositions{id: taskPosition, prompt: taskPosition}
 	if p, ok := given[id]; ok {

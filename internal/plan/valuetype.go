@@ -21,9 +21,9 @@ type valueType[V any] struct {
 }
 
 // scalarType returns the valueType of a scalar. The parameter validValues describes the valid
-// values. It is used in the text of problems. The function parse converts the text of the scalar to
-// a value. If the text is not valid, its result ok is false, and its result meant is what the user
-// probably meant, or "" if that is unknown.
+// values in reports of problems. The function parse converts the text of the scalar to a value. If
+// the text is not valid, its result ok is false, and its result meant is what the user probably
+// meant, or "" if that is unknown.
 func scalarType[V any](s schema, validValues string, parse func(text string) (v V, ok bool, meant string)) valueType[V] {
 	return valueType[V]{s, func(r *reporter, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {

@@ -12,8 +12,7 @@ var workflowModels = []struct{ word, agent, model string }{
 	{"claude-zai", "claude", "zai"},
 }
 
-// workflowDoc is a workflow that is being read from a file. The field prompts is the YAML of its
-// prompts, which were not read yet.
+// workflowDoc is a workflow whose prompts were not read yet. The field prompts is their YAML.
 type workflowDoc struct {
 	Workflow
 	prompts *node

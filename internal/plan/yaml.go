@@ -79,8 +79,7 @@ func (t *treeReader) read(n ast.Node) *node {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		value := t.read(n.Value)
-		// Store the anchor only after its value was read. So an alias inside the value cannot refer
-		// to the value itself.
+		// Store the anchor after its value was read, so that the value cannot contain itself.
 		t.anchors[n.Name.GetToken().Value] = value
 		return value
 	case *ast.AliasNode:

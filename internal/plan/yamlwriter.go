@@ -125,8 +125,8 @@ func (t Task) yamlPairs() ([]yamlPair, error) {
 	}, nil
 }
 
-// commonPairs moves pairs of a key and a value to the section "defaults" if they are the same in
-// all tasks, and if the key is allowed in that section. There are three exceptions:
+// commonPairs moves pairs to the section "defaults" if they are the same in all tasks, and if the
+// key is allowed in that section. Exceptions:
 //
 //   - It does not move the keys agent and model if a task runs a command or has candidates, which
 //     are several agents that do the same task.
@@ -344,9 +344,9 @@ func (w *yamlWriter) text(indent int, key, text string) {
 	}
 }
 
-// isBlock reports whether a text is written as a YAML block, which is a sequence of lines after the
-// character |. A short text of one line is not written as a block. A text whose white space or
-// special characters could change in a block is not either.
+// isBlock reports whether a text is written as a YAML block, which is a sequence of lines after |.
+// A short text of one line is not, nor is a text whose white space or special characters a block
+// could change.
 func isBlock(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 && len(text) < 100 || lines[0] == "" || lines[len(lines)-1] == "" {

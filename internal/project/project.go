@@ -1,8 +1,7 @@
 // Package project finds the root folder of a project.
 //
-// All subfolders of a git repository belong to the same project, and have the same root. If the
-// repository has a main worktree (it is not bare), its linked worktrees belong to that project too.
-// So the state of a project is in only one place.
+// All folders of a git repository have the same root, and so have its linked worktrees, unless the
+// repository is bare. So a project keeps its state in only one place.
 package project
 
 import (
@@ -62,10 +61,9 @@ func At(dir, source string) (Project, error) {
 	return Project{Root: root, From: source}, nil
 }
 
-// Contains reports whether the folder dir belongs to the project. If another project has its root
-// below this project's root, its folders belong only to that other project. All other folders below
-// this project's root belong to this project. A folder in a linked worktree of this project's
-// repository belongs to this project too.
+// Contains reports whether the folder dir belongs to the project. A folder in the root belongs to
+// it, unless the folder is in another project below the root. A folder in a linked worktree of the
+// project's repository belongs to it too.
 func (p Project) Contains(dir string) bool {
 	found, err := find(dir)
 	if err != nil {

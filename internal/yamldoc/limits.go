@@ -39,8 +39,8 @@ type counter struct {
 	run      int           // number of consecutive tokens that each add a level, such as "- - -"
 	mappings []openMapping // open block mappings, the outermost first
 	cost     int           // cost of the keys so far; see maxKeyCost
-	// content says whether the document has begun, that is, whether the method add has counted a
-	// token that is not a comment, a directive or "---".
+	// content says whether the document has begun: the method add has counted a token that is not a
+	// comment, a directive or "---".
 	content bool
 }
 

@@ -13,9 +13,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// site is the state while the site is built. root is the folder of the repository, and dir is the
-// folder that the site is written to. The paths in the other fields are relative to root and use
-// slashes.
+// site is the state of the build. root is the folder of the repository, and dir is the folder that
+// the site is written to. The paths in the other fields are relative to root and use slashes.
 type site struct {
 	root   string
 	dir    string
@@ -103,9 +102,9 @@ func isPicture(file string) bool {
 	return slices.Contains([]string{".png", ".svg"}, path.Ext(file))
 }
 
-// href returns the relative link in the site from the page from to target. Both parameters are
-// paths in the repository. If target is neither a page nor a folder with a README.md, href also
-// adds it to s.copies, the list of what must be copied to the site.
+// href returns the link to target from a page of the site, relative to this page. Both parameters
+// are paths in the repository. If target is neither a page nor a folder with a README.md, href also
+// adds it to s.copies, so that it is copied to the site.
 func (s *site) href(from, target string) (string, error) {
 	if _, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(target))); err != nil {
 		return "", err
@@ -118,7 +117,7 @@ func (s *site) href(from, target string) (string, error) {
 	return filepath.ToSlash(relative), err
 }
 
-// relink changes the links of a page, which lead to files of the repository, so that they lead to
+// relink changes those links of a page that lead to files of the repository, so that they lead to
 // the corresponding pages and files of the site.
 func (s *site) relink(page string, document ast.Node) error {
 	return ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

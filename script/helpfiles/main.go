@@ -1,6 +1,6 @@
-// Command helpfiles writes gaffer's man pages and shell completion scripts into a folder. Their
-// paths in this folder are those that they have below /usr after an installation. The man pages
-// contain the date in the environment variable SOURCE_DATE_EPOCH. script/release runs this command.
+// Command helpfiles writes gaffer's man pages and shell completion scripts into a folder, at the
+// paths that they have below /usr after an installation. The man pages contain the date in the
+// environment variable SOURCE_DATE_EPOCH. script/release runs this command.
 package main
 
 import (

@@ -53,9 +53,8 @@ type Leader[R any] interface {
 
 // Do queues a request, waits until it is done, and returns its error. If ctx ends before the work
 // on the request has started, Do removes the request and returns the error of ctx. A request that
-// leads a batch cannot be removed. Instead, [Leader.Prepare] gets its ctx and can return early. If
-// the work panics, Do panics for the request that leads the batch, and returns [ErrPanic] for the
-// others.
+// leads a batch cannot be removed. Instead, [Leader.Prepare] gets its ctx and can return early. For
+// work that panics, see [ErrPanic].
 func (q *Queue[R]) Do(ctx context.Context, request R, leader Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -131,8 +130,8 @@ func (q *Queue[R]) lead(e *entry[R]) (next *entry[R]) {
 	return nil
 }
 
-// panicked holds the value of a panic that occurred during the work on a batch. [Queue.Do] panics
-// again with it for the request that leads the batch.
+// panicked holds the value of a panic of the work on a batch. [Queue.Do] panics with it for the
+// request that leads the batch.
 type panicked struct {
 	value any
 	stack []byte // stack trace of the original panic
@@ -140,8 +139,8 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
-// join appends the request e to the queue. If no work is in progress, e leads the next batch. join
-// reports whether e does.
+// join appends the request e to the queue. It reports whether e leads the next batch, which is so
+// if no work is in progress.
 func (q *Queue[R]) join(e *entry[R]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

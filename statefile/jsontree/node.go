@@ -259,10 +259,9 @@ func (n *Node) replace(text []byte) {
 }
 
 // change must be called for every edit of n. The parameter undo is the function that undoes the
-// edit; change stores it for [Doc.Rollback]. change also sets the field dirty of n and its
-// ancestors. It is true for a node that is split into parts, because its text in found is now
-// outdated. It is false for a node that is not split, because such a node has its current text in
-// found.
+// edit; change stores it for [Doc.Rollback]. change also marks n and its ancestors as dirty if they
+// are split, because their text in found is then outdated. A node that is not split has its current
+// text in found.
 func (n *Node) change(undo func()) {
 	n.doc.undo = append(n.doc.undo, undo)
 	for at := n; at != nil; at = at.parent {

@@ -19,8 +19,8 @@ import (
 // the machine and on the terminal. Each attack is a row of the table in attacks.go.
 
 // records waits until gaffer has written the run records (JSON files) of the attacker and of the
-// sibling, the other agent of the run. It returns the path of the run's status.json, followed by
-// the paths of the run records.
+// sibling, the other agent of the run, or until it gives up. It returns the path of the run's
+// status.json, followed by the paths of the run records.
 func (a *agent) records() []string {
 	var list []string
 	a.until("the records", func() bool {
@@ -55,9 +55,8 @@ func deleteDocuments(a *agent) {
 	}
 }
 
-// replaceDocuments replaces each of gaffer's documents (the files that [agent.records] returns)
-// with a link or a named pipe. The function create must create the link or the pipe at the given
-// path.
+// replaceDocuments replaces each document that [agent.records] returns with a link or a named pipe,
+// which the function create must create at the given path.
 func (a *agent) replaceDocuments(create func(path string) error) {
 	for _, path := range a.records() {
 		// Replace the document by one rename, because gaffer may write it again at any moment.
@@ -323,8 +322,8 @@ func stopSupervisor(a *agent) {
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
 }
 
-// readSibling reads the memory of the sibling, the other agent of the run. It reads at the first
-// address that the sibling's process can write to.
+// readSibling reads the memory of the sibling's process, at the first address that the process can
+// write to.
 func readSibling(a *agent) {
 	agent, _ := a.siblingProcess()
 	for line := range strings.Lines(a.read(fmt.Sprintf("/proc/%d/maps", agent))) {

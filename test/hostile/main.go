@@ -99,7 +99,7 @@ func tryAttack(a *agent) int {
 	return attacks[i].exit
 }
 
-// work is what the sibling does, the honest agent beside the attacker. It waits for the release
+// work is what the sibling, the honest agent beside the attacker, does. It waits for the release
 // file, and then adds the id of its attempt to doneFile. It returns the exit code, which is 1 if
 // the release file does not appear in time.
 func (a *agent) work() int {
@@ -157,8 +157,8 @@ func (a *agent) documents(names ...string) string {
 	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
 }
 
-// siblingFolder returns the attempt folder of the sibling, the other agent of the run. The folder
-// is in gaffer's state folder. siblingFolder returns "" if the sibling has not started.
+// siblingFolder returns the folder of the sibling's attempt in gaffer's state folder, or "" if the
+// sibling has not started.
 func (a *agent) siblingFolder() string {
 	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
 		list, _ := filepath.Glob(pattern) // ignore the error: the pattern is valid

@@ -218,10 +218,9 @@ func (a *agent) finish(fence int) {
 
 func forgeFinish(a *agent) { a.finish(4711) }
 
-// forgeOwnFence reports to the gaffer server that the attempt of the sibling, the other agent of
-// the run, has ended. The server rejects such a report if it does not contain the fencing token of
-// the same attempt. forgeOwnFence gets the fencing token of the attacker's own attempt from the
-// server, and sends this wrong token.
+// forgeOwnFence reports to the gaffer server that the attempt of the sibling has ended. The server
+// rejects such a report if it does not contain the fencing token of the same attempt. forgeOwnFence
+// gets the fencing token of the attacker's own attempt from the server, and sends that one.
 func forgeOwnFence(a *agent) {
 	ids, _ := filepath.Glob(a.state("workers", "*", "id")) // ignore the error: the pattern is valid
 	for _, id := range ids {

@@ -61,10 +61,9 @@ type call struct {
 }
 
 // decide returns the model's answer to the request h. If the mode m calls a tool, the answer is a
-// call of that tool. In all other modes, it is a text. Even if the mode calls a tool, the answer is
-// a text in three cases: the agent program does not offer the tool, the request is not a turn of
-// the conversation (h.side), or the request ends with the result of a tool call (h.done) and the
-// mode is not "loop".
+// call of that tool. Otherwise it is a text. It is also a text in three cases: the agent program
+// does not offer the tool; the request is not a turn of the conversation (h.side); or the request
+// ends with the result of a tool call (h.done) and the mode is not "loop".
 func decide(m Mode, h modelRequest) reply {
 	if h.side || h.done && m.Kind != "loop" {
 		return said(h.done)

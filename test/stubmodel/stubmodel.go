@@ -106,9 +106,9 @@ func (s *Stub) Turns(name string) []Request {
 // Play sets the modes for the requests with this name in their path /t/NAME, and replaces earlier
 // modes. Each request that is a turn of the conversation uses the next mode, even if the request
 // ends with the result of a tool call. When all modes are used, later turns repeat the last mode.
-// If the repeated mode calls a tool, and the request ends with the result of a tool call, the model
-// answers with [Done] instead. Only the mode "loop" then calls its tool again. Requests that are
-// not turns are answered with a text and use up no mode.
+// If such a turn ends with the result of a tool call, the model answers with [Done] instead of a
+// tool call or another text, except in mode "loop". Requests that are not turns are answered with a
+// text and use up no mode.
 func (s *Stub) Play(name string, modes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
 	return v.modes[at], at == v.used-1
 }
 
-// first reports whether this is the first call with this value of path. The value is not a URL
-// path: the caller passes the name and the mode of a request.
+// first reports whether this is the first call with this path, which consists of the name and the
+// mode of a request.
 func (s *Stub) first(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -101,8 +101,7 @@ func (e *ElsewhereError) Code() string { return "change_elsewhere" }
 // Hint returns advice for the user.
 func (e *ElsewhereError) Hint() string { return "run this command there, in the project's folder" }
 
-// NoChangeError reports that there is no change of a task that could be shown, because the task has
-// no worktree or was not started.
+// NoChangeError reports that a task has no change, because it has no worktree or was not started.
 type NoChangeError struct{ Task, Why string }
 
 func (e *NoChangeError) Error() string {
@@ -225,9 +224,9 @@ func (s *Service) Blob(ctx context.Context, run, task, blob string) ([]byte, err
 }
 
 // Reviews returns the reviews of those tasks of a run that work in a worktree. It leaves out tasks
-// that changed nothing and were not reviewed. Several tasks, the candidates, may do the same work
-// so that the best result can be picked. Then Reviews leaves out the candidates and the task that
-// judges them. It includes the task that picks the result.
+// that changed nothing and were not reviewed. It also leaves out candidates, which are tasks that
+// do the same work so that the best result can be picked, and the tasks that judge them. It
+// includes the task that picks a result.
 func (s *Service) Reviews(ctx context.Context, id string) (fleet.RunReviews, error) {
 	all := fleet.RunReviews{Reviews: []fleet.Review{}}
 	tasks, err := s.tasksWithWorktrees(ctx, id)
@@ -293,8 +292,7 @@ type taskWithWorktree struct {
 }
 
 // tasksWithWorktrees returns the tasks of a run that have been started in a worktree, in the order
-// of the plan. It leaves out two kinds of tasks: the candidates, which are tasks that do the same
-// work so that the best result can be picked, and the tasks that judge candidates.
+// of the plan. It leaves out candidates and the tasks that judge them.
 func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []taskWithWorktree, err error) {
 	err = s.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks = nil
@@ -312,9 +310,8 @@ func (s *Service) tasksWithWorktrees(ctx context.Context, id string) (tasks []ta
 		}
 		for _, row := range list {
 			spec, err := plan.DecodeTask(row.Spec)
-			// Leave out tasks whose spec cannot be decoded, and tasks that were not started. If
-			// Candidate is set, the task is a candidate (one of several tasks that do the same
-			// work) or judges candidates. Leave it out too.
+			// Leave out tasks whose spec cannot be decoded, candidates and their judges (both have
+			// Candidate set), and tasks that were not started.
 			if err != nil || spec.Candidate != "" || row.Tries == 0 {
 				continue
 			}

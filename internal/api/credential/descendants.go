@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// maxDescendants is how many valid tokens may descend from one root token, which is a token without
-// a parent. A token descends from the root if it was created from the root or from another token
-// that descends from the root.
+// maxDescendants is how many valid tokens may descend from one root, which is a token without a
+// parent. A token descends from the root if it was created from the root or from another
+// descendant.
 const maxDescendants = 50
 
-// deleteOldestDescendant makes room before a new token is created. The parameter parent is the id
-// of the token from which the new token will be created. Its root is its ancestor that has no
-// parent. At most maxDescendants valid tokens may descend from one root. If that many exist,
-// deleteOldestDescendant deletes the oldest of them that is neither the parent nor an ancestor of
-// the parent. If there is no such token, it returns an error.
+// deleteOldestDescendant makes room for a new token that is created from the token with the id
+// parent. If maxDescendants valid tokens already descend from the root of parent, it deletes the
+// oldest of them that is neither parent nor an ancestor of parent. If there is no such token, it
+// returns an error.
 func (b *TokenStore) deleteOldestDescendant(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {

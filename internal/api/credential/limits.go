@@ -89,8 +89,8 @@ func (i Identity) RequiredLabels() (sets [][]string) {
 	if len(i.Pools) > 0 {
 		sets = append(sets, i.Pools)
 	}
-	// No limits are left in the token's row, because a coordinator of an older version has removed
-	// them. Add an empty set, so that the token allows no task.
+	// If a coordinator of an older version has removed the limits from the token's row, add an
+	// empty set, so that the token allows no task.
 	if len(sets) == 0 {
 		sets = append(sets, nil)
 	}

@@ -114,8 +114,7 @@ func Redact(text string) string {
 	return b.String() + before
 }
 
-// Secret returns 256 random bits as a text that contains only the characters of the constant
-// alphabet.
+// Secret returns 256 random bits as a text of characters from alphabet.
 func Secret(random io.Reader) (string, error) {
 	var bits [32]byte
 	if _, err := io.ReadFull(random, bits[:]); err != nil {

@@ -21,7 +21,7 @@ type BuildPicture struct {
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
-	Phase    string        `json:"phase,omitempty"` // the build's current phase: the document's field convergencePhase, unchanged
+	Phase    string        `json:"phase,omitempty"` // the document's field convergencePhase, unchanged
 	Chunks   []BuildChunk  `json:"chunks"`
 	Progress BuildProgress `json:"progress"`
 	Score    *BuildScore   `json:"score,omitempty"`
@@ -37,9 +37,9 @@ type BuildPicture struct {
 	Problems []string      `json:"problems"`
 }
 
-// BuildProgress says how far a build is. A chunk is one part of the build. Current is the number of
-// complete chunks, plus one if a chunk is in progress. If the workflow document lists no chunks,
-// Current and Total are the numbers that the document states as the build's progress.
+// BuildProgress says how far a build is. Current is the number of complete chunks, plus one if a
+// chunk is in progress. If the workflow document lists no chunks, Current and Total are the numbers
+// that the document states as the build's progress.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`
@@ -153,9 +153,9 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf computes the progress of a build from the statuses of its chunks, which are its parts.
-// If the document lists no chunks, progressOf reads the field chunkProgress of the workflow state.
-// If that is missing too, it reads the field of the same name in the state's build run.
+// progressOf computes the progress of a build from the statuses of its chunks. If the document
+// lists no chunks, progressOf reads the field chunkProgress of the workflow state or, if that is
+// missing, of the state's build run.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -176,8 +176,7 @@ func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	return p
 }
 
-// fraction parses a progress: a JSON object with the numbers current and total, or a text such as
-// "2/4".
+// fraction parses a JSON object with the numbers current and total, or a text such as "2/4".
 func fraction(v jsontree.Value) (current, total int, ok bool) {
 	if text, isText := v.Str(); isText {
 		a, b, found := strings.Cut(text, "/")
@@ -193,8 +192,8 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 // sectionOf returns the section of the specification that the build works on, or nil if it is
 // unknown. It returns the first of these that exists:
 //   - the active section that the workflow state names
-//   - the first section of a chunk (a part of the build) that is in progress
-//   - while the build has not ended: the section that the latest event with a section names
+//   - the first section of a chunk that is in progress
+//   - the section of the latest event that names one, if the build has not ended
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {
@@ -217,8 +216,8 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy reports whether an agent works on a chunk (a part of the build) with this status. Some
-// programs write "running" instead of the statuses that the workflow protocol defines.
+// busy reports whether an agent works on a chunk with this status. Some programs write "running"
+// instead of the statuses that the workflow protocol defines.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }

@@ -9,7 +9,7 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildChunk is one chunk of a build. It implements some sections of the project's specification.
+// BuildChunk is one chunk of a build; see [BuildPicture].
 type BuildChunk struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
@@ -18,8 +18,8 @@ type BuildChunk struct {
 	Sections  []string `json:"sections"`
 	Scenarios []string `json:"scenarios"`
 	DependsOn []string `json:"dependsOn"`
-	// The page shows the chunks as a graph that is drawn in rows. Layer is the row of this chunk.
-	// The top row is 0. A chunk is below the chunks that it depends on.
+	// Layer is the row of this chunk in the graph of chunks that the page shows. The top row is 0.
+	// A chunk is below the chunks that it depends on.
 	Layer   int       `json:"layer"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
@@ -111,7 +111,7 @@ func placeBelow(dependents [][]int, waits []int) []int {
 // BuildResume asks the user how to continue an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
-	Next    string        `json:"next,omitempty"` // id of the chunk (part of the build) to continue with
+	Next    string        `json:"next,omitempty"` // id of the chunk to continue with
 	Choices []BuildChoice `json:"choices"`
 	Stale   []BuildStale  `json:"stale"`
 }
@@ -124,8 +124,8 @@ type BuildChoice struct {
 	Command string `json:"command,omitempty"`
 }
 
-// BuildStale reports that a chunk, which is a part of the build, is complete, but was built from an
-// older version of the project's specification.
+// BuildStale reports that a complete chunk was built from an older version of the project's
+// specification.
 type BuildStale struct {
 	Chunk   string        `json:"chunk"`
 	Section string        `json:"section,omitempty"`

@@ -12,8 +12,8 @@ import (
 // BuildFeed is one event in the feed of a build, which is the list of the build's latest events.
 type BuildFeed struct {
 	Kind string `json:"kind"`
-	// The page can show only the events of one category. Filter is the category of this event:
-	// chunks, scenarios, tools, verification, context or other.
+	// Filter is the event's category, by which the page can filter events: chunks, scenarios,
+	// tools, verification, context or other.
 	Filter  string           `json:"filter"`
 	Chunk   string           `json:"chunk,omitempty"`
 	Section string           `json:"section,omitempty"`
@@ -26,8 +26,7 @@ type BuildFeed struct {
 // BuildAlert is a problem that the user should not miss.
 type BuildAlert struct {
 	// If an event caused the alert, Kind is the kind of this event. Otherwise Kind says what the
-	// alert is about: chunk (a part of the build), run (the whole build) or context (the context
-	// window).
+	// alert is about: chunk, run (the whole build) or context (the context window).
 	Kind  string    `json:"kind"`
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
@@ -116,8 +115,8 @@ func waitsForUser(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
 
-// openAlerts returns alerts for events that report a problem which no later event has resolved. For
-// each chunk (part of the build) it returns at most one alert, the latest.
+// openAlerts returns alerts for events with a problem that no later event has resolved. For each
+// chunk it returns at most one alert, the latest.
 func openAlerts(events []workflow.Event, l limits) []BuildAlert {
 	var list []BuildAlert
 	answered := map[string]bool{}
@@ -155,7 +154,7 @@ func severity(e workflow.Event) string {
 }
 
 // resolvesAlerts reports whether an event of this kind resolves the earlier alerts of the chunk
-// (part of the build) that the event names.
+// that the event names.
 func resolvesAlerts(kind string) bool {
 	switch kind {
 	case workflow.ChunkStarted, workflow.ChunkRetrying, workflow.ChunkCompleted, workflow.ChunkVerified:

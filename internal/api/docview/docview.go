@@ -32,16 +32,14 @@ const (
 	opRead      = host.Op("look") // name of the operation in all calls of host.Host
 )
 
-// limits says how much of a document is shown in a picture, which is the data of one page.
+// limits says how much of a document a picture shows.
 type limits struct {
 	items int // maximum number of items of a list
 	text  int // maximum length of a text, in characters
 }
 
-// fitToMax creates the data of a page, called a picture, with the function paint. It calls paint
-// with smaller and smaller limits, until the JSON of the picture is not longer than maxPicture. If
-// even the smallest limits are not enough, fitToMax returns the picture that paint created with
-// them.
+// fitToMax calls paint with smaller and smaller limits, until the JSON of the picture is not longer
+// than maxPicture. If even the smallest limits are not enough, it returns the last picture.
 func fitToMax[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -139,9 +137,9 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// problemsOf describes the findings of a check, which are violations of the document's format. It
-// describes at most maxProblems of them, and only those with the severity Invalid, because gaffer
-// understands the parts of the document that the other findings are about.
+// problemsOf describes the findings with the severity Invalid, at most maxProblems of them.
+// Findings are violations of the document's format. It leaves out other findings, because gaffer
+// understands those parts of the document.
 func problemsOf(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
@@ -177,8 +175,8 @@ func representable(t time.Time) time.Time {
 }
 
 // first returns the first usable member of the object v as text. It tries the given names in their
-// order. It skips members that are missing, null, empty, an object or a list. It returns "" if none
-// of the names has a usable member.
+// order. It skips members that are missing, null, empty, an object or a list. It returns "" if
+// there is no usable member.
 func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {

@@ -39,10 +39,10 @@ func (s *SessionReader) logs(id string) map[string]string {
 	return list
 }
 
-// Log returns the last bytes of an agent's log. The parameter tail is their number, but Log returns
-// at most MaxTail bytes. If the log is longer, Log leaves out the first line of these bytes,
-// because it is usually incomplete. The log must be a regular file in the session's own folder.
-// Links are not followed, because their target may be outside the folder.
+// Log returns the last bytes of an agent's log: as many as the parameter tail says, but at most
+// MaxTail. If the log is longer, Log leaves out the first line of these bytes, because it is
+// usually incomplete. The log must be a regular file in the session's own folder. Links are not
+// followed, because their target may be outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {

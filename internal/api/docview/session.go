@@ -81,9 +81,9 @@ func isMissing(err error) bool {
 	return ok || missing(err)
 }
 
-// waves returns the waves of a session. A wave is a group of agents that run at the same time. An
-// agent belongs to the wave that lists the agent's id. If no wave lists it, addUnlisted chooses the
-// wave. If a wave lists an id that no agent has, waves ignores this id.
+// waves returns the waves of a session with their agents. An agent belongs to the wave that lists
+// the agent's id. If no wave lists it, addUnlisted chooses the wave. Listed ids that no agent has
+// are ignored.
 func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
@@ -110,9 +110,9 @@ func (s *SessionReader) waves(id string, status session.Status) []SessionWave {
 	return addUnlisted(list, number, placed, status, logs)
 }
 
-// addUnlisted adds to list the agents whose id is listed in no wave (a group of agents that run at
-// the same time). If the agent itself names the number of a wave, addUnlisted adds it to this wave.
-// Otherwise it adds the agent to wave 0 or, if the document has no waves, to wave 1.
+// addUnlisted adds to list the agents that no wave lists. Each goes to the wave that the agent
+// itself names. An agent that names no wave goes to wave 0 or, if the document has no waves, to
+// wave 1.
 func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
@@ -136,9 +136,8 @@ func addUnlisted(list []SessionWave, number map[int]int, placed []bool, status s
 	return list
 }
 
-// waveStatus computes the status of a wave, which is a group of agents, from the statuses of its
-// agents. It does not use the wave's status in the document, the parameter said, because that may
-// be out of date. Only if the wave has no agents, it returns said.
+// waveStatus computes the status of a wave from its agents, because the status in the document, the
+// parameter said, may be out of date. It returns said only if the wave has no agents.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {

@@ -128,8 +128,8 @@ func (s *SessionReader) folders() []string {
 }
 
 // refresh reads a session's document if it has changed or may have changed since the last read. It
-// reports whether the session can be shown. That is not so if the document is missing, or is still
-// being written for the first time.
+// returns false if there is nothing to show: the document is missing, or is still being written for
+// the first time.
 func (s *SessionReader) refresh(id string) bool {
 	info, err := s.host.Stat(opRead, s.status(id))
 	if err != nil {
@@ -185,7 +185,7 @@ func version(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// listed limits the lengths of lists and texts in the entries of sessions.
+// listed limits the lengths of texts in session entries, waves and agents.
 var listed = limits{items: maxSessions, text: 300}
 
 // entryOf returns the list entry of a session, without its waves. It counts the session's agents by

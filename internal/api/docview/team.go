@@ -82,8 +82,8 @@ func ReadTeam(h host.Host, root string) *Team {
 	return t
 }
 
-// Setter returns a function that stores the result of reading the document d. If both arguments of
-// this function are nil, the document is treated as missing.
+// Setter returns a function that stores the result of reading the document d. If data and err are
+// nil, the document is treated as missing.
 func (t *Team) Setter(d team.Document) func(data []byte, err error) {
 	return func(data []byte, err error) { t.set(d, data, err) }
 }
@@ -223,7 +223,7 @@ func (s teamState) phases(l limits) []TeamPhase {
 }
 
 // counters returns how often each role was started on the groups of tasks that are not complete. It
-// leaves out roles that were never started on the group.
+// leaves out roles that were never started on a group.
 func counters(groups []TeamGroup) []TeamCounter {
 	list := []TeamCounter{}
 	for _, g := range groups {

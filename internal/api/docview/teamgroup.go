@@ -83,8 +83,8 @@ func (s teamState) board(l limits) []TeamGroup {
 	return list
 }
 
-// ids returns the ids of all groups of tasks that any document names, each once. They have the same
-// order as on the board.
+// ids returns the ids of all groups of tasks that any document names, each once, in the order of
+// the board.
 func (s teamState) ids() []string {
 	var list []string
 	known := map[string]bool{"": true}

@@ -22,8 +22,7 @@ type TeamMessage struct {
 	Group string    `json:"group"`
 }
 
-// TeamDecision is a decision that one role of a team, for example the tech lead, made, and its
-// reason.
+// TeamDecision is a decision of a role, for example the tech lead, and its reason.
 type TeamDecision struct {
 	At    time.Time `json:"at,omitzero"`
 	Who   string    `json:"who"`

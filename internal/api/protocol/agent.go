@@ -104,9 +104,9 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	return a
 }
 
-// metaOf returns the agent's meta, which is the JSON object that the agent sends in its heartbeats.
-// It adds the names of the agent's channels as the member "subscriptions", where old clients expect
-// them. If meta is not a JSON object, metaOf returns it unchanged.
+// metaOf returns the agent's meta, normally a JSON object, from its last heartbeat that had one. It
+// adds the names of the agent's channels as the member "subscriptions", where old clients expect
+// them. If meta is not a JSON object, or if the agent has no channels, metaOf returns it unchanged.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -216,8 +216,8 @@ func (d *agentService) CurrentTask(ctx context.Context, agent string) (task coor
 }
 
 // currentAttempt returns the attempt at the task that the agent reports as its current task. held
-// is the list of the agent's running attempts, and must not be empty. If held has no attempt at
-// that task, currentAttempt returns the last element of held.
+// lists the agent's running attempts, and must not be empty. If none of them is at that task,
+// currentAttempt returns the last one.
 func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
@@ -227,8 +227,8 @@ func currentAttempt(w store.Worker, held []store.Attempt) store.Attempt {
 	return held[len(held)-1]
 }
 
-// heldBy returns the running attempts that are assigned to the agent, in the order in which the
-// agent got them. Of the attempts that the agent's row lists, it leaves out those that have ended.
+// heldBy returns the running attempts among those that the agent's row lists, in the order in which
+// the agent got them.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.HeldAttempts {
 		a, err := r.Attempt(id)

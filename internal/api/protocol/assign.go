@@ -73,9 +73,8 @@ func asConflict(err error, id string) error {
 }
 
 // SetStatus implements [server.Protocol]. With it, a user can return a task in progress to the
-// queue. The user can also end the task without waiting for its agent. If the task already has the
-// given status, SetStatus changes nothing. Otherwise the task must be in progress, or SetStatus
-// returns a conflict error.
+// queue, or end it instead of its agent. If the task already has the given status, SetStatus
+// changes nothing. Otherwise the task must be in progress, or SetStatus returns a conflict error.
 func (d *taskService) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err

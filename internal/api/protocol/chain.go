@@ -81,8 +81,8 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	return coordinator.Done, nil
 }
 
-// chainOf returns the stored data of a chain, and the item (a row of the store) that contains them.
-// It returns an error if the chain was deleted.
+// chainOf returns a chain and the store item that contains it. It returns an error if there is no
+// such chain, or if it was deleted.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
 		row, err = decodeItem[chainRow](i)

@@ -15,17 +15,16 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Channels, chains and some other objects of the protocol are stored as items. An item is a row of
-// the store for any JSON data. These are the kinds of the items.
+// The kinds of the items that this package stores. An item is a row of the store with any JSON
+// data.
 const (
 	kindChannel = "channel"
-	kindNamed   = "channel.name" // the item contains the id of the channel with this name
+	kindNamed   = "channel.name" // maps the name of a channel to its id
 	kindChain   = "chain"
 	kindInput   = "input"
 	kindNote    = "note"
-	// kindCount is the kind of the item that counts the notes, which are the events of the
-	// protocol. The item's Seq is the number of notes that were ever created, so it includes
-	// deleted ones.
+	// kindCount is the kind of the item whose Seq is the number of notes that were ever created,
+	// including deleted ones. Notes are the events of the protocol.
 	kindCount     = "count"
 	kindDismissed = "dismissed" // a record that a user has dismissed a notification
 )
@@ -46,8 +45,7 @@ func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChanne
 func namedKey(name string) store.ItemKey { return store.ItemKey{Kind: kindNamed, ID: name} }
 func chainKey(id string) store.ItemKey   { return store.ItemKey{Kind: kindChain, ID: id} }
 
-// decodeItem decodes the JSON data of an item, which is a row of the store. Its error names the
-// kind and the id of the item.
+// decodeItem decodes the JSON data of an item. Its error names the kind and the id of the item.
 func decodeItem[W any](i store.Item) (row W, err error) {
 	if err := json.Unmarshal(i.Data, &row); err != nil {
 		return row, fmt.Errorf("stored %s %s: %w", i.Kind, i.ID, err)
@@ -55,8 +53,8 @@ func decodeItem[W any](i store.Item) (row W, err error) {
 	return row, nil
 }
 
-// put stores a value as the JSON data of the item (a row of the store) with the given key, and
-// returns the item. It replaces an existing item with this key.
+// put stores row as the JSON data of the item with the given key, and returns the item. It replaces
+// an existing item with this key.
 func put(s *engine.Tx, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
 	data, err := json.Marshal(row)
 	if err != nil {
@@ -79,8 +77,7 @@ func (d *channelService) Channels(ctx context.Context) (list []coordinator.Chann
 	return list, err
 }
 
-// all returns the decoded data of all items (rows of the store) of a kind. It leaves out items that
-// have a parent.
+// all returns the decoded data of all items of a kind. It leaves out items that have a parent.
 func all[W any](r store.Reader, kind string) ([]W, error) {
 	items, err := r.Items(kind, "", 0, math.MaxInt32)
 	list := make([]W, 0, len(items))

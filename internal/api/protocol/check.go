@@ -23,8 +23,7 @@ const (
 	maxCost    = 1e9 // dollars
 
 	// maxDepth is the maximum depth of nested JSON in a request. It is lower than the limit of
-	// encoding/json, which is 10000, because the server puts the value into JSON documents of its
-	// own, and these have additional levels.
+	// encoding/json, which is 10000, because the server puts the value into larger JSON documents.
 	maxDepth         = 1000
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
@@ -52,8 +51,8 @@ func (c *check) text(field, value string, maxBytes int) {
 	}
 }
 
-// line records an error if value contains a control character, such as a line break. It also
-// records an error in the cases in which the method text does.
+// line records an error if value is not valid for the method text, or contains a control character,
+// such as a line break.
 func (c *check) line(field, value string, most int) {
 	c.text(field, value, most)
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -61,8 +60,8 @@ func (c *check) line(field, value string, most int) {
 	}
 }
 
-// name records an error if value is empty or contains only white space. It also records an error in
-// the cases in which the method line does.
+// name records an error if value is not valid for the method line, is empty, or contains only white
+// space.
 func (c *check) name(field, value string, most int) {
 	c.line(field, value, most)
 	if strings.TrimSpace(value) == "" {
@@ -71,7 +70,7 @@ func (c *check) name(field, value string, most int) {
 }
 
 // id records an error if value is not a valid id. An id must be valid for the method name, must not
-// contain white space or slashes, and must not be "." or "..".
+// contain white space, slashes or backslashes, and must not be "." or "..".
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)
@@ -123,7 +122,7 @@ func (c *check) number(field string, value, least, most int) {
 	}
 }
 
-// The functions below export the checks of this file. The package workers uses them.
+// The functions below make the checks available to package workers.
 
 // CheckID returns an error unless value is a valid id. The error names the field.
 func CheckID(field, value string) error {

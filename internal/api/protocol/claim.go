@@ -84,8 +84,8 @@ func claim(s *engine.Tx, w store.Worker, c coordinator.Claim) (*store.TaskKey, e
 	return &key, nil
 }
 
-// channelOfClaim returns the id of the channel from which an agent wants to claim a task. The claim
-// names the channel by its id or its name.
+// channelOfClaim returns the id of the channel that a claim names by its id or its name. If there
+// is no such channel, it returns a not-found error.
 func channelOfClaim(s *engine.Tx, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))

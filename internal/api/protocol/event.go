@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// keepNotes is how many of the protocol's events, which agents publish, the store keeps.
+	// keepNotes is how many of the protocol's events the store keeps.
 	keepNotes = 10_000
 	// defaultNotes is how many events the method Events returns if the client gives no limit.
 	defaultNotes = 100
 )
 
-// eventService answers the requests about the protocol's events, which agents publish.
+// eventService answers the requests about the protocol's events, which clients publish.
 type eventService struct{ db *database }
 
 // noteKey returns the item key of the n-th event of the protocol. In the store, the protocol's
@@ -30,8 +30,7 @@ func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: f
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// countNotes returns how many notes, which are events of the protocol, were ever created. This
-// includes notes that were deleted later.
+// countNotes returns how many notes were ever created, including deleted ones.
 func countNotes(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
@@ -144,8 +143,8 @@ func subject(s *engine.Tx, by credential.Identity, n coordinator.NewEvent) (stor
 	return key, mayChangeTask(s, by, t)
 }
 
-// addEvent stores the event, which is called a note in the store. If there are then more than
-// keepNotes notes, it deletes the oldest one.
+// addEvent stores the event as a note. If there are then more than keepNotes notes, it deletes the
+// oldest one.
 func addEvent(s *engine.Tx, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := countNotes(s)
 	if err != nil {

@@ -16,10 +16,9 @@ const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. It stores an input, which is text or keys for the agent of
-// a task. If an agent has the task now, the input is for this agent. Otherwise it is for the agent
-// that the request names. If the request names none, any agent that gets the task later may claim
-// the input.
+// AddInput implements [server.Protocol]. If an agent has the task now, the input is for this agent.
+// Otherwise it is for the agent that the request names. If the request names none, any agent that
+// gets the task later may claim the input.
 func (d *taskService) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(MayAct(by), checkInput(n)); err != nil {
@@ -148,8 +147,8 @@ func checkHasTask(s *engine.Tx, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput finds the task's first unclaimed input that this agent may get, and marks it as
-// claimed. It skips inputs for other agents. If no input is left, it returns a not-found error.
+// claimInput claims the task's first unclaimed input that this agent may get, and returns it. If
+// there is none, it returns a not-found error.
 func claimInput(s *engine.Tx, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

@@ -16,9 +16,8 @@ func (d *Service) Metrics(ctx context.Context) (f server.ServiceMetrics, err err
 	now := d.agentService.now()
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		f = server.ServiceMetrics{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.db.writes}
-		// The function waits sets f.Waiting to the given time if f.Waiting is not set yet or is
-		// later. So f.Waiting becomes the time since which a question or an agent has waited
-		// longest for a user.
+		// The function waits sets f.Waiting to since if f.Waiting is not set yet or is later. So
+		// f.Waiting becomes the earliest of all these times.
 		waits := func(since time.Time) {
 			if f.Waiting.IsZero() || since.Before(f.Waiting) {
 				f.Waiting = since

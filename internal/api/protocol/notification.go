@@ -64,16 +64,16 @@ func (d *agentService) Notifications(ctx context.Context) (list []coordinator.No
 	return list, err
 }
 
-// stateOf returns the member "state" of the JSON object Meta, which the agent reports. It returns
-// "" if there is none.
+// stateOf returns the member "state" of the agent's Meta, a JSON object that the agent reports. It
+// returns "" if there is none.
 func stateOf(a coordinator.Agent) string {
 	var meta struct{ State string }
 	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, the state is empty
 	return meta.State
 }
 
-// subscriptionsOf returns the member "subscriptions" of the JSON object Meta of the agent. It lists
-// the channels from which the agent takes tasks.
+// subscriptionsOf returns the member "subscriptions" of the agent's Meta: the channels from which
+// the agent takes tasks.
 func subscriptionsOf(a coordinator.Agent) []string {
 	var meta struct{ Subscriptions []string }
 	_ = json.Unmarshal(a.Meta, &meta) // if meta has another format, there are no subscriptions

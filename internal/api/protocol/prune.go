@@ -69,8 +69,8 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf returns when a task ended. The parameter lastAttempt is when the task's last attempt ended.
-// It is zero if the task had no attempt. In this case endOf returns when the task was created.
+// endOf returns when a task ended: lastAttempt, which is when its last attempt ended. If the task
+// had no attempt, lastAttempt is zero and endOf returns when the task was created.
 func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	if !lastAttempt.IsZero() {
 		return lastAttempt
@@ -79,9 +79,9 @@ func endOf(t store.Task, lastAttempt time.Time) time.Time {
 	return s.Step.Created
 }
 
-// oldItems returns the keys of the items (rows of the store) of the given kind that were last
-// stored before the given time. It considers only items without a parent. An input, which is text
-// for the agent of a task, has its task as parent only until the agent claims it.
+// oldItems returns the keys of the items of the given kind that were last stored before the given
+// time. It considers only items without a parent. The parent of an input is its task until an agent
+// claims the input; then it has none.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)

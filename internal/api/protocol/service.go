@@ -37,8 +37,8 @@ type Service struct {
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service. s must be the store of the engine e. The function now returns the current
-// time. The service uses it to decide which agents are online. It should be the engine's clock.
+// New returns a service. s must be the store of the engine e. The function now should be the
+// engine's clock. The service uses it, for example, to decide which agents are online.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	db := &database{store: s, engine: e}
 	return &Service{

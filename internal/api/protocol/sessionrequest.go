@@ -15,7 +15,7 @@ import (
 )
 
 // sessionPriority is the priority of tasks that ask an agent to start a session. It is higher than
-// the default priority 0, so that agents claim these tasks before tasks with the default priority.
+// the default priority 0, so that agents claim these tasks first.
 const sessionPriority = 100
 
 // RequestSession implements [server.Protocol]. It queues a task in the given channel. The task asks

@@ -43,8 +43,8 @@ type spec struct {
 	Step   details
 }
 
-// maxLostAttempts is how often at most a task is queued again because its agent stopped sending
-// heartbeats.
+// maxLostAttempts is the maximum number of times that a task is queued again because its agent
+// stopped sending heartbeats.
 const maxLostAttempts = 1000
 
 // wireID returns the protocol's id of a task, for example "ch-1.t7".

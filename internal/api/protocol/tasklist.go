@@ -16,17 +16,17 @@ import (
 const (
 	// maxListed is how many tasks the method Tasks returns at most if the client gives no limit.
 	maxListed = 10_000
-	// minQueuedRead is how many queued tasks the method Tasks reads from the store at least. Tasks
-	// returns the queued tasks that were added last, but the store lists first those that start
-	// next. So if the client gives a small limit, Tasks reads more tasks than it returns.
+	// minQueuedRead is how many queued tasks the method Tasks reads even if the client's limit is
+	// smaller. Tasks returns the queued tasks that were added last, but the store lists first those
+	// that start next.
 	minQueuedRead = 2_000
 )
 
 // Tasks implements [server.Protocol]. It returns tasks in the order in which they were added.
 //
-// If the client gives a limit, Tasks returns the tasks that were added last. If more than
-// minQueuedRead tasks are queued, the result may lack some of the newest queued tasks, because
-// Tasks reads only the queued tasks that start next.
+// If the client gives a limit, Tasks returns the tasks that were added last. If very many tasks are
+// queued (see minQueuedRead), some of the newest may be missing, because Tasks reads only the
+// queued tasks that start next.
 //
 // If the client gives no limit, Tasks returns at most maxListed tasks. It chooses running tasks
 // first, then the oldest queued tasks, then the newest ended tasks.
@@ -98,9 +98,9 @@ type lister struct {
 	store.Reader
 	filter    server.TaskFilter
 	runs      []string // ids of the runs that may contain matching tasks
-	maxQueued int      // maximum number of tasks to read that agents can claim now, and of other queued tasks per run
-	// maxEnded is the maximum number of ended tasks in the field list for each final status. If the
-	// filter names an agent, maxListed is used instead.
+	maxQueued int      // maximum number of ready tasks to read, and of waiting tasks per run
+	// maxEnded is the maximum number of ended tasks in list for each final status. It is not used
+	// if the filter names an agent; see the function list.
 	maxEnded int
 	list     taskList
 }
@@ -108,10 +108,10 @@ type lister struct {
 // list returns tasks that match a filter, but ignores the filter's limit. It returns the running
 // tasks, the queued tasks that start next, and the newest ended tasks.
 //
-// The parameter queued is the maximum number of tasks to read that agents can claim now. It is also
-// the maximum number of other queued tasks to read from each run. The parameter lastEnded is the
-// maximum number of ended tasks to return for each final status. If the filter names an agent, list
-// uses maxListed instead of lastEnded.
+// The parameter queued is the maximum number of tasks to read that agents can claim now, and of
+// other queued tasks to read from each run. The parameter lastEnded is the maximum number of ended
+// tasks to return for each final status. If the filter names an agent, list uses maxListed instead
+// of lastEnded.
 func list(r store.Reader, f server.TaskFilter, queued, lastEnded int) (taskList, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -184,8 +184,8 @@ func (l *lister) addAll(tasks []store.Task) error {
 	return nil
 }
 
-// endOfTime returns the latest time that a database can store. The store's queries return rows
-// whose due time is before a given time. With endOfTime, they return all rows.
+// endOfTime returns the latest time that a database can store. Queries of the store for rows that
+// are due before this time find all rows.
 func endOfTime() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
@@ -254,7 +254,7 @@ func (l *lister) waiting() error {
 func (l *lister) ended(in store.Status) error {
 	most := l.maxEnded
 	if l.filter.Agent != "" {
-		most = maxListed // read more tasks, because many of them may belong to other agents than the one in the filter
+		most = maxListed // read more tasks, because many of them may belong to other agents
 	}
 	var latest []store.Task
 	for _, run := range l.runs {
@@ -270,8 +270,7 @@ func (l *lister) ended(in store.Status) error {
 }
 
 // endedOf returns the newest tasks of a run that have the given final status. If the filter names a
-// channel, endedOf leaves out tasks of other channels. This is needed because the tasks of a chain
-// may belong to several channels.
+// channel, endedOf leaves out tasks of other channels, which a chain may have.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kindToken is the kind of the items that contain access tokens. Items are rows of the store.
+// kindToken is the kind of the items that contain access tokens.
 const kindToken = "token"
 
 // tokens stores access tokens as items, which are rows of the store.

@@ -42,8 +42,8 @@ func (d *changeFeed) Wait(ctx context.Context, after int64) error {
 }
 
 // Updates implements [server.Protocol]. Most updates contain the changed object as it was after the
-// change. If the change is about a run that a user submitted, the type of the object is a type of
-// package fleet, or a type of package coordinator that embeds a type of package fleet.
+// change. If the change is about a run that a user submitted, the object has a type of package
+// fleet, or a type of package coordinator that embeds one.
 func (d *changeFeed) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.db.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -68,8 +68,8 @@ func UpdatesOf(r store.Reader, run string, cursor int64, limit int) (list []serv
 	if err != nil || len(events) == 0 {
 		return nil, cursor, err
 	}
-	// Only updates about agents need the current time, and no event of a run is about an agent. So
-	// the zero time can be passed here.
+	// The zero time is not used: only updates about agents need the current time, and no event of a
+	// run is about an agent.
 	list, err = newUpdateReader(r, time.Time{}).updates(events)
 	return list, events[len(events)-1].Seq, err
 }
@@ -118,8 +118,8 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 }
 
 // types maps the kind of an event to the type of the update that the event stream sends for it. It
-// does not contain the events about runs that users submitted, for which runTypes is used, nor
-// events about tasks of channels and chains, which the function typeOf handles.
+// does not contain events about runs that users submitted (see runTypes), nor events about tasks of
+// channels and chains (see typeOf).
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -145,8 +145,7 @@ func (t *updateReader) update(e store.Event) (u server.Update, sent bool, err er
 		u.Change, err = t.task(e)
 	case isUserRun(e):
 		u.Change, u.Project, err = t.changed(e)
-	// Updates about chains contain no changed object. A client that receives such an update must
-	// request the chains again.
+	// Updates about chains contain no changed object. The client must request the chains again.
 	case !strings.HasPrefix(e.Kind, "chain."):
 		u.Change, err = data(e)
 	}
@@ -186,16 +185,15 @@ func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	return text, project, err
 }
 
-// data returns the JSON data of the item (a row of the store) that an event contains.
+// data returns the JSON data of the item that an event contains.
 func data(e store.Event) (json.RawMessage, error) {
 	var i store.Item
 	err := json.Unmarshal(e.Row, &i)
 	return i.Data, err
 }
 
-// lane returns the JSON of a [fleet.Lane], which describes an account of an agent program that can
-// be paused. It takes the account from the event. Until is the end of the pause, or zero if the
-// account is not paused any more.
+// lane returns the agent account or the user's cost limit that an event contains, as the JSON of a
+// [fleet.Lane]. Until is the end of the pause, or zero if there is no pause any more.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Account](e.Row)
 	if err != nil {
@@ -204,9 +202,9 @@ func lane(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(fleet.Lane{Name: l.Name, Until: inUTC(l.Until), Reason: l.Reason})
 }
 
-// agent returns the agent of an event as it was after the event. Only the agent's last-seen time
-// and what it does at the moment are the current values, because they change without events. With
-// the last-seen time of an old event, clients would show the agent as offline.
+// agent returns the agent of an event as it was after the event, but with the agent's current
+// last-seen time and activity, because these change without events. With the last-seen time of an
+// old event, clients would show the agent as offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -242,7 +240,7 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 
 // addSpec adds the specification to the row of a task, if the row lacks it. Only the first event of
 // a task contains the specification. For later events, addSpec takes it from the cache or from the
-// store. The parameter name is the task's id for error messages.
+// store. name is the task's id for error messages.
 func (t *updateReader) addSpec(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

@@ -47,7 +47,7 @@ type runChanger struct {
 	engine        *engine.Engine
 	now           func() time.Time
 	random        io.Reader
-	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // adds tasks that merge the branches of other tasks; if nil, no tasks are added
+	addMergeTasks func(p plan.Plan, run string) (plan.Plan, error) // see [Options.AddMergeTasks]; may be nil
 	ensureProcess ensureProcess
 }
 

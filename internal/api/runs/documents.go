@@ -62,8 +62,8 @@ func (s *documentCache) of(run string, newPreview func() *recorder.Preview) *cac
 	return kept
 }
 
-// documentReader answers the requests for the session documents, the ledger records (about
-// attempts) and the reports of runs.
+// documentReader answers the requests for the session documents, ledger records and reports of
+// runs.
 type documentReader struct {
 	store store.Store
 	runs  *visibleRuns
@@ -105,8 +105,8 @@ func (d *documentReader) ledger() *ledger.Store {
 
 // Records implements [server.Runs]. It writes a run record for each attempt, and a result record
 // for each attempt that has ended. There may be very many, so Records writes each run record
-// immediately. In the answer, all result records follow after the run records. So Records keeps the
-// JSON of the result records in memory until it has written all run records.
+// immediately. The result records must follow after all run records, so Records keeps their JSON in
+// memory until then.
 func (d *documentReader) Records(ctx context.Context, id string, to io.Writer) error {
 	run, err := d.runs.get(ctx, id)
 	if err != nil {

@@ -210,8 +210,8 @@ const (
 	// After such a report, the log ends at once.
 	endDelay = 3 * time.Second
 	// nextAttemptDelay is how long a followed log waits for late output of an ended attempt before
-	// it continues with the next attempt. It is longer than endDelay, because after it the log
-	// never returns to the ended attempt: the client does not get output that arrives even later.
+	// it continues with the next attempt. It is longer than endDelay, because the client never gets
+	// output that arrives after that.
 	nextAttemptDelay = 20 * time.Second
 )
 
@@ -310,7 +310,7 @@ func (t *taskLog) ended(r store.Reader, l logLayout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // an attempt writes directly to its log file, so no output can arrive late
+		return io.EOF // only output that workers send to the store can arrive late
 	}
 	if done, err := t.reader.logs.Done(r, t.lastAttempt); err != nil || done {
 		return cmp.Or(err, io.EOF)

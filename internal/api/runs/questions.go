@@ -68,18 +68,17 @@ func (d *questionService) Answer(ctx context.Context, by credential.Identity, qu
 		return protocol.Conflict("question_closed", "question %s: no agent waits for an answer any more", question)
 	case late:
 		return protocol.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
-	// A question without a run was asked by a program that waits for the answer itself. So no
-	// process needs to be started to pass the answer on.
+	// A question without a run was asked by a program that itself waits for the answer, so no
+	// process needs to be started.
 	case q.Run == "":
 		return nil
 	}
 	return d.ensureProcess.after(ctx, q.Run, "it is answered, but ")
 }
 
-// checkReply returns an error if the user's answer has an unknown scope. The scope says which later
-// questions the answer is valid for. An answer may also contain a permission rule. For such an
-// answer, checkReply returns an error if the rule is not valid, or if the scope is only this
-// question.
+// checkReply returns an error if the scope of an answer, which says for which later questions it is
+// valid, is unknown. If the answer has a permission rule, checkReply also returns an error if the
+// rule is not valid, or if the answer is valid for this question only.
 func checkReply(a fleet.Reply) error {
 	switch {
 	case a.Scope != "" && !slices.Contains(fleet.GrantScopes(), a.Scope):

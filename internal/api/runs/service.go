@@ -49,15 +49,13 @@ type Options struct {
 	// branch. If DefaultBranch is nil, clients do not get the branch of such a task.
 	DefaultBranch func(run, task string) string
 
-	// Hide reports whether a run is internal, such as a run in which gaffer stores the tasks of a
-	// channel, a named queue of tasks. Requests of clients do not find internal runs. If Hide is
-	// nil, no run is internal.
+	// Hide reports whether a run is internal, such as the run with the tasks of a channel. Clients
+	// cannot find internal runs. If Hide is nil, no run is internal.
 	Hide func(run store.Run) bool
 	// AddMergeTasks returns the plan p with added tasks that merge the branches of other tasks. run
 	// is the id of the new run. If AddMergeTasks is nil, no tasks are added.
 	AddMergeTasks func(p plan.Plan, run string) (plan.Plan, error)
-	// Limits returns the user's limits of what agents may cost. If the field Limits is nil, there
-	// are no limits.
+	// Limits returns the user's limits of what agents may cost. If Limits is nil, there are none.
 	Limits func() engine.Limits
 	// NotStarted returns the planned times at which a schedule should have started a run but did
 	// not. Morning reports list these times. For the parameters see [runquery.Options].

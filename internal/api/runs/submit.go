@@ -37,8 +37,8 @@ func (d *runChanger) Submit(ctx context.Context, by credential.Identity, n coord
 		}
 		s := engine.Submission{Plan: p, ID: id, Project: n.Project, OnlyWorker: n.On, Who: clientName(by)}
 		if n.Key != "" {
-			// The idempotency key that is stored contains the id of the client's token, so that
-			// clients with different tokens may send the same key.
+			// Store the key together with the id of the client's token, so that clients with
+			// different tokens may send the same key.
 			s.Key = "run " + by.ID + " " + n.Key
 		}
 		if d.addMergeTasks != nil {
@@ -83,7 +83,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 }
 
 // checkLabel returns an error if name cannot be part of a label. An empty name is an error only if
-// required is true. The parameter field is the name of the request's field, for the error's text.
+// required is true. field is the name of the request's field, for the error message.
 func checkLabel(field, name string, required bool) error {
 	switch {
 	case name == "" && required:
@@ -94,10 +94,10 @@ func checkLabel(field, name string, required bool) error {
 	return nil
 }
 
-// checkSubmittable returns an error for each plan that clients may not submit. First, all tasks of
-// the plan must run on the same machine, but the parameter on, the only worker that may run them,
-// is empty. Second, the plan is for a team of agents or for a build, which need a process on their
-// own machine. Third, a task has the field Step or a label that only gaffer itself may set.
+// checkSubmittable returns an error if clients may not submit the plan:
+//   - The plan is for a team of agents or for a build, which need a process on their own machine.
+//   - All tasks must run on the same machine, but the request does not name a worker in on.
+//   - A task has the field Step or a label that only gaffer itself may set.
 func checkSubmittable(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")

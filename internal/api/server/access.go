@@ -35,8 +35,7 @@ type accessControl struct {
 // admit returns an error for a request that names an unknown host, comes from a web page of another
 // site, or lacks the permission that the request's route requires.
 func (a *accessControl) admit(c *request) error {
-	// A health check may use any host name. This does not apply to requests of web pages, which
-	// have the header Origin.
+	// A health check may use any host name, unless it has the header Origin, which web pages send.
 	if !c.route.anyHost || c.r.Header.Get("Origin") != "" {
 		if err := a.checkHost(c); err != nil {
 			return err
@@ -61,8 +60,8 @@ func (a *accessControl) admit(c *request) error {
 }
 
 // authenticate identifies the client by its token, applies the token's rate limit, and checks for
-// cross-site request forgery. A client without a token gets an error. The exception is a client on
-// this machine that only reads, if openReads is set.
+// cross-site request forgery. A client without a token gets an error, except that clients on this
+// machine may read if openReads is set.
 func (a *accessControl) authenticate(c *request) error {
 	text, how := c.token()
 	if how == none {

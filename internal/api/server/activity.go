@@ -16,8 +16,8 @@ import (
 )
 
 // activityFeed tells the clients of the event stream when each agent was last seen and what each
-// attempt does. The store has no events about this, so the activityFeed reads this data at
-// intervals: once for all clients, and not at all while there are no clients.
+// attempt does. The store has no events about this, so the feed reads this data at intervals: once
+// for all clients, and not at all while there are no clients.
 type activityFeed struct {
 	service Protocol
 	runs    Runs // nil if the server does not serve runs
@@ -183,9 +183,9 @@ func (s *activityFeed) publish(seen *activitySnapshot) {
 	s.changed = make(chan struct{})
 }
 
-// frame encodes the snapshot as a message of the event stream. The parameter whole is false if the
-// snapshot has only the differences from an earlier one. The message has no event id, because a
-// client that reconnects does not continue after an id: it gets a whole snapshot.
+// frame encodes the snapshot as a message of the event stream. whole is false if the snapshot has
+// only the differences from an earlier one. The message has no event id, because a client that
+// reconnects gets a whole snapshot anyway.
 func (s *activitySnapshot) frame(now time.Time, whole bool) []byte {
 	message := map[string]any{"time": now, "seen": s.agents, "now": s.now, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)}
 	if whole {
@@ -205,8 +205,8 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
-// join registers a client and wakes the activityFeed if it was paused. The caller must call leave
-// when the client disconnects.
+// join registers a client and wakes the feed if it was paused. The caller must call leave when the
+// client disconnects.
 func (s *activityFeed) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,8 +227,8 @@ func (s *activityFeed) leave() {
 // result. The parameter round is the latest round that the client has received, or 0 if it has
 // received none. A client that lacks only the latest round gets the differences from the round
 // before. Other clients, including new ones, get the whole snapshot. If there is no later round,
-// data is nil. The result next is the latest round that the client has with this message. The
-// channel wake is closed at the next round.
+// data is nil. The result next is the client's new round. The channel wake is closed at the next
+// round.
 func (s *activityFeed) after(round int) (data []byte, next int, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

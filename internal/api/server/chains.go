@@ -119,8 +119,8 @@ func (h *protocolHandlers) dropChain(c *request) error {
 	return nil
 }
 
-// agentOfChain reads a request that names a chain, which is a sequence of tasks, and an agent. It
-// returns the id of the chain from the path and the id of the agent from the body.
+// agentOfChain returns the id of the chain in the request's path and the id of the agent in its
+// body.
 func (h *protocolHandlers) agentOfChain(c *request) (id, agent string, err error) {
 	var ask agentName
 	if id, err = c.idAndBody(&ask); err != nil {

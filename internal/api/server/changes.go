@@ -8,8 +8,8 @@ import (
 	"gaffer/fleet"
 )
 
-// Changes implements the requests about the changes that tasks made to files. An error of its
-// methods may have methods of its own that decide the HTTP status; see [Protocol].
+// Changes implements the requests about the changes that tasks made to files. An error that it
+// returns may have methods that decide the HTTP status; see [Protocol].
 type Changes interface {
 	// Change returns the changes that a task made to files. The lists Anchors, Messages and Checks
 	// of the result are never nil.
@@ -43,8 +43,8 @@ func (h *changeHandlers) reviews(c *request) error {
 	return respondByID(c, h.changes.Reviews)
 }
 
-// maxAttempt is the highest number of an attempt that a request may contain. The server replaces a
-// higher number by maxAttempt.
+// maxAttempt is the highest attempt number that a request can name. A higher number counts as
+// maxAttempt.
 const maxAttempt = 1_000_000
 
 func (h *changeHandlers) change(c *request) error {
@@ -64,8 +64,8 @@ func (h *changeHandlers) change(c *request) error {
 
 const (
 	maxPath = 16 << 10 // maximum length of a file's path, in bytes
-	// maxContext is the highest number of unchanged lines around a hunk of a diff that a request
-	// may ask for. The server replaces a higher number by maxContext.
+	// maxContext is the maximum number of unchanged lines around a hunk of a diff. A higher number
+	// in a request counts as maxContext.
 	maxContext = 1_000_000
 )
 

@@ -84,8 +84,8 @@ func position(data []byte, offset int64) string {
 const maxID = 200
 
 // checkIDs validates ids, given as pairs of name and value. It rejects an id that is too long, is
-// "." or "..", or contains slashes, backslashes or unprintable characters. It accepts an empty id:
-// the service that handles the request decides which ids are required.
+// "." or "..", or contains slashes, backslashes or unprintable characters. It accepts an empty id,
+// because the service checks which ids are required.
 func checkIDs(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !isPlain(id) {

@@ -15,8 +15,8 @@ import (
 )
 
 // newHandler returns the handler for a table of routes. It registers the routes in a mux by path
-// alone, without the method. So for a request with an unknown method, the server itself answers
-// with an error as JSON, instead of the mux with plain text.
+// alone, without the method. So a request with an unknown method gets an error as JSON, and not the
+// mux's plain text.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}

@@ -10,12 +10,11 @@ import (
 )
 
 // Landing implements the requests that merge and discard the changes of tasks, in repositories on
-// this machine. An error of its methods may have methods of its own that decide the HTTP status;
-// see [Protocol].
+// this machine. An error that it returns may have methods that decide the HTTP status; see
+// [Protocol].
 type Landing interface {
-	// Merge merges the changes of one task. If m.Task is empty, it merges the changes of all tasks
-	// of the run that a user has approved. If m.All is set too, it also merges the changes of the
-	// run's other tasks.
+	// Merge merges the changes of one task. If m.Task is empty, it merges the approved changes of
+	// the run's tasks. If m.All is set too, it also merges the changes that are not approved.
 	Merge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) ([]fleet.MergeResult, error)
 	UndoMerge(ctx context.Context, by credential.Identity, m fleet.MergeRequest) (fleet.MergeResult, error)
 	// Discard saves a copy of the content of a task's worktree, and deletes the worktree. If undo

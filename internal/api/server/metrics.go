@@ -142,8 +142,7 @@ func (h *metricsHandlers) scrape(c *request) error {
 	return nil
 }
 
-// ServiceMetrics are the metrics about agents, tasks and runs. The server gets them from the
-// service behind it.
+// ServiceMetrics are the metrics about agents, tasks and runs, which a service provides.
 type ServiceMetrics struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int

@@ -12,8 +12,8 @@ import (
 )
 
 // NewRuns implements the requests with which a user prepares a run and starts it. The parameter
-// project is the path of a project on the server's machine. An error of its methods may have
-// methods of its own that decide the HTTP status; see [Protocol].
+// project is the path of a project on the server's machine. An error that it returns may have
+// methods that decide the HTTP status; see [Protocol].
 type NewRuns interface {
 	// Places returns where a new run can be executed: in which projects on the server's machine,
 	// and on which workers.
@@ -77,16 +77,15 @@ type (
 
 const (
 	maxDraft = 10 << 20 // maximum length of a request with the text of a plan, in bytes
-	// maxDrafts is how many drafts the server checks or starts at the same time. A draft is a run
-	// that a user is about to start. The limit bounds the memory and the time that large plans
-	// take.
+	// maxDrafts is how many drafts of runs the server checks or starts at the same time. It limits
+	// the memory and the time that large plans take.
 	maxDrafts = 4
 )
 
 // newRunHandlers answers the requests about new runs.
 type newRunHandlers struct {
 	service  NewRuns
-	checking chan struct{} // semaphore: at most maxDrafts runs that users prepare are checked or started at once
+	checking chan struct{} // semaphore: at most maxDrafts drafts are checked or started at once
 }
 
 func (h *newRunHandlers) routes() []route {
@@ -145,9 +144,8 @@ func (h *newRunHandlers) planOfRun(c *request) error {
 	})
 }
 
-// draft reads a draft, which is a run that a user is about to start, from the request. It validates
-// the draft and passes it to the function do. It refuses the request if maxDrafts other drafts are
-// being handled.
+// draft reads the draft of a run from the request, validates it and passes it to the function do.
+// It refuses the request if maxDrafts other drafts are being handled.
 func (h *newRunHandlers) draft(c *request, do func(d fleet.RunDraft) error) error {
 	select {
 	case h.checking <- struct{}{}:

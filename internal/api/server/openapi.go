@@ -104,7 +104,7 @@ func (r route) responses(shapes schemas) object {
 
 func content(schema object) object { return object{"application/json": object{"schema": schema}} }
 
-// schemas collects the OpenAPI schemas of named Go types, by the name of the type's schema.
+// schemas collects the OpenAPI schemas of Go structs, by the name that nameOf returns.
 type schemas struct{ named object }
 
 func (s schemas) of(t reflect.Type) object {
@@ -148,8 +148,8 @@ func (s schemas) ofStruct(t reflect.Type) object {
 }
 
 // nameOf returns the name of a type's OpenAPI schema. For a type of package fleet whose name does
-// not begin with Run, it adds this prefix, because other packages have types of the same name. For
-// example, both fleet and coordinator have a type Task.
+// not begin with Run, it adds this prefix, because other packages have types of the same name, for
+// example coordinator.Task.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
 		return "Run" + t.Name()

@@ -1,7 +1,7 @@
 // Package server is the HTTP server of a coordinator. It checks the token and the content of each
 // request, limits what clients may send, and passes the request to a service, which does the work.
 // It sends the service's answer as JSON. It also has an event stream, which tells clients about
-// each change in the store.
+// changes in the store.
 package server
 
 import (
@@ -32,12 +32,11 @@ type Protocol interface {
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain assigns a chain, which is a sequence of tasks, to an agent. After that, only this
-	// agent may claim the chain's tasks.
+	// AssignChain assigns a chain, which is a sequence of tasks, to an agent. Only this agent may
+	// then claim the chain's tasks.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
-	// DetachChain ends the assignment of a chain, which is a sequence of tasks, to the given agent.
-	// After that, all agents may claim the chain's tasks. Tasks of the chain that the agent has in
-	// progress are queued again.
+	// DetachChain ends the assignment of a chain to the given agent. All agents may then claim the
+	// chain's tasks. Tasks of the chain that the agent has in progress are queued again.
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
 	Tasks(ctx context.Context, f TaskFilter) ([]coordinator.Task, error)

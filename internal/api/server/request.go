@@ -59,8 +59,8 @@ func (c *request) pathID() (string, error) {
 	return id, checkIDs("id", id)
 }
 
-// idAndBody returns the id in the path, and decodes the JSON body into the value that the pointer
-// into points to.
+// idAndBody returns the id in the path, and decodes the JSON body into the value that into points
+// to.
 func (c *request) idAndBody(into any) (id string, err error) {
 	if id, err = c.pathID(); err != nil {
 		return "", err
@@ -68,9 +68,8 @@ func (c *request) idAndBody(into any) (id string, err error) {
 	return id, c.decode(into)
 }
 
-// number returns the number in the query parameter with the given name. It returns an error if the
-// number is below 1. If the number is above the parameter top, it returns the value of top. If the
-// query does not have this parameter, it returns the value of the parameter missing.
+// number returns the number in the query parameter with the given name, but at most top. It returns
+// an error if the number is below 1. If the query does not have this parameter, it returns missing.
 func (c *request) number(name string, top, missing int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -109,17 +108,16 @@ func (c *request) flag(name string) bool {
 // maxProjectPath is the maximum length in bytes of a project's path or name, and of a plan's path.
 const maxProjectPath = 4096
 
-// project returns the path or name of a project from the query. The services do not open this path.
-// They only compare it with the projects that they know, so that a client cannot make the server
-// open any other folder.
+// project returns the path or name of a project from the query. The services only compare it with
+// the projects that they know, so that a client cannot make the server open any other folder.
 func (c *request) project() (string, error) {
 	project := strings.TrimSpace(c.r.URL.Query().Get("project"))
 	return project, checkPath("project", project)
 }
 
-// checkPath rejects a text that cannot be a path or a name. A parameter of a request may contain
-// either the path or the name of a project, so both are checked in the same way. what is the name
-// of this parameter, for the error message.
+// checkPath rejects a text that cannot be a path or a name. It checks both in the same way, because
+// a parameter may contain the path or the name of a project. what is the name of the parameter, for
+// the error message.
 func checkPath(what, text string) error {
 	if len(text) > maxProjectPath || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.60q: want a path or a name of at most %d printable bytes", what, text, maxProjectPath))
@@ -157,8 +155,8 @@ func (c *request) respondBytes(contentType string, data []byte) {
 	_, _ = c.w.Write(data) // an error only means that the client has disconnected
 }
 
-// list returns its argument. If the argument is nil, it returns an empty slice instead, because the
-// JSON of a nil slice would be null.
+// list returns items, or an empty slice if items is nil, because the JSON of a nil slice would be
+// null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}

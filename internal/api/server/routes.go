@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// route is one endpoint. The server has a table of routes. It registers them with its mux, and
-// generates the OpenAPI document from them.
+// route is one endpoint. The server registers the table of routes with its mux, and generates the
+// OpenAPI document from it.
 type route struct {
 	method, path string
 	access       access
@@ -68,7 +68,7 @@ func (s *Server) routes(info *infoHandlers) []route {
 }
 
 // withService returns the routes of a service. If has is false, this coordinator does not have the
-// service, and the routes answer with status 404 and the parameter message.
+// service, and the routes answer with status 404 and the message.
 func withService(has bool, message string, list []route) []route {
 	if !has {
 		for i := range list {

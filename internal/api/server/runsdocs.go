@@ -31,8 +31,7 @@ func (h *runHandlers) statusDocument(c *request) error {
 	return nil
 }
 
-// records sends the ledger records of a run, which say what each attempt did. It sends each record
-// as soon as it is read, because there may be very many.
+// records sends the ledger records of a run while it reads them, because there may be very many.
 func (h *runHandlers) records(c *request) error {
 	run := c.r.URL.Query().Get("run")
 	if err := checkIDs("run", run); err != nil {

@@ -13,7 +13,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Log returns the bytes of a task's log one piece after the other, starting at some offset.
+// Log reads the log of a task piece by piece, from some offset on.
 type Log interface {
 	// Next returns the next bytes of the log. If there are none yet, it returns no bytes and no
 	// error. At the end of the log it returns io.EOF.
@@ -77,8 +77,8 @@ type byteCount struct {
 }
 
 // byteRange sets the offsets of q from a Range header with one range, such as "bytes=100-", and
-// returns how many bytes the header requests. It ignores a header with several ranges, and any
-// header if the client follows the log. HTTP allows a server to ignore the header.
+// returns how many bytes the header requests. As HTTP allows, it ignores a header with several
+// ranges, and any header if the client follows the log.
 func (c *request) byteRange(q *coordinator.LogQuery) byteCount {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Schedules implements the requests about schedules. An error of its methods may have methods of
-// its own that decide the HTTP status; see [Protocol].
+// Schedules implements the requests about schedules. An error that it returns may have methods that
+// decide the HTTP status; see [Protocol].
 type Schedules interface {
 	// List returns the schedules, sorted by name. If removed is set, it returns instead the removed
 	// schedules that can be restored.
@@ -30,8 +30,8 @@ type (
 	oneSchedule struct {
 		Schedule fleet.Schedule `json:"schedule"`
 	}
-	// scheduleChange is the body of a request that pauses or resumes a schedule, or starts its run.
-	// It is an empty object, because such a request has no options.
+	// scheduleChange is the body of a request that pauses or resumes a schedule, or starts a run of
+	// it. It is an empty object, because such a request has no options.
 	scheduleChange struct{}
 	startedFire    struct {
 		Fire    fleet.Fire `json:"fire"`

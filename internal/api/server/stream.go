@@ -128,8 +128,8 @@ func (s *streamClient) follow(ctx context.Context) {
 	}
 }
 
-// wait returns nil when there may be more changes, and an error when the stream must end. While it
-// waits, it sends pings, and the activity of agents if the client wants it.
+// wait returns nil when there may be more changes, and an error when the stream must end. Meanwhile
+// it sends pings, and activity if the client wants it.
 func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
 	for {
 		select {
@@ -144,8 +144,8 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 				return context.Canceled
 			}
 			data := []byte(": ping\n\n")
-			// Browsers do not show the comment "ping" to the page. So if the client wants activity,
-			// send an event that the page can see: an activity event without content.
+			// Browsers hide the comment "ping" from the page. So if the client wants activity, send
+			// an activity event without content instead.
 			if s.wantsActivity {
 				data = (&activitySnapshot{}).frame(s.now().UTC(), false)
 			}
@@ -161,8 +161,7 @@ func (s *streamClient) wait(ctx context.Context, more <-chan struct{}, ping <-ch
 	}
 }
 
-// sendActivity sends the latest activity of the agents, if the client wants it and does not have it
-// yet.
+// sendActivity sends the latest activity, if the client wants it and does not have it yet.
 func (s *streamClient) sendActivity() error {
 	if !s.wantsActivity {
 		return nil
@@ -172,9 +171,9 @@ func (s *streamClient) sendActivity() error {
 	return s.events.send(data)
 }
 
-// sendFirstActivity sends the activity of the agents before any change is sent. It does nothing if
-// the client does not want activity. If the activity is not read from the store in time, it sends
-// nothing and returns nil, so that the stream continues.
+// sendFirstActivity sends the first activity, before any change, if the client wants activity. If
+// the activity is not read from the store in time, it sends nothing and returns nil, so that the
+// stream continues.
 func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.live.send)
 	defer cancel()
@@ -193,9 +192,9 @@ func (s *streamClient) sendFirstActivity(ctx context.Context) error {
 	return nil
 }
 
-// catchUp sends the client the changes that it lacks and that are too old for the hub's buffer,
-// which has only the latest changes. It reads them from the database. It does nothing if the buffer
-// has all changes that the client lacks.
+// catchUp sends the client changes from the database until the hub's buffer, which has only the
+// latest changes, has all later ones. It does nothing if the buffer already has all changes that
+// the client lacks.
 func (s *streamClient) catchUp(ctx context.Context) error {
 	if !s.hub.after(s.at, s.wants).behind {
 		return nil

@@ -95,7 +95,7 @@ func (h *hub) sleepIfUnused() bool {
 	return !h.awake
 }
 
-// read waits until the store has new changes, and then adds at most [page] of them to the buffer.
+// read waits until the store has new changes, and then adds one page of them to the buffer.
 func (h *hub) read(ctx context.Context) error {
 	h.mu.RLock()
 	after := h.last
@@ -193,9 +193,9 @@ type reading struct {
 const maxRead = 256 << 10 // approximate maximum number of bytes in one read by a client
 
 // after returns the changes in the buffer whose sequence numbers are above seq and for which the
-// function fits returns true. If fits is nil, all changes above seq match. after returns about
-// maxRead bytes at most; the client gets the remaining changes with its next calls. If some changes
-// above seq are no longer in the buffer, it returns no changes and sets behind to true.
+// function fits returns true. A nil fits matches all changes. after stops at about maxRead bytes;
+// the next call returns the following changes. If some changes above seq are no longer in the
+// buffer, it returns no changes and sets behind to true.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

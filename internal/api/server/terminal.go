@@ -16,9 +16,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Terminals opens views of the terminals of agents that run on the server's machine. An error of
-// Open may have methods such as NotFound that decide the HTTP status. [Protocol] lists these
-// methods.
+// Terminals opens views of the terminals of agents that run on the server's machine. An error that
+// it returns may have methods that decide the HTTP status; see [Protocol].
 type Terminals interface {
 	// Open opens a view of the terminal of a task's agent. The caller must call the view's method
 	// Run, which also closes the view.
@@ -34,8 +33,8 @@ type Terminal interface {
 	// the same time.
 	Run(ctx context.Context, output func([]byte) error, state func(fleet.TerminalState) error) error
 	Resize(fleet.TerminalSize)
-	// TakeKeyboard lets this view type in the terminal. Only one view at a time may type: a view
-	// that could type before can then only watch.
+	// TakeKeyboard lets this view type in the terminal. Another view that could type until now can
+	// then only watch.
 	TakeKeyboard()
 	ReleaseKeyboard()
 	// Type sends keys to the terminal. If the view may not type at the moment, Type drops the keys.
@@ -159,8 +158,8 @@ func (s *terminalSocket) run(ctx context.Context) {
 	}
 	s.stop(nil)
 	s.close(ctx, err)
-	// Call stopReading only after s.close: stopReading cancels a read, which closes the connection,
-	// but s.close must first tell the client the reason.
+	// Call stopReading only after s.close: it cancels a read, which closes the connection, but
+	// s.close must first tell the client the reason.
 	stopReading()
 	helpers.Wait()
 }
@@ -309,7 +308,7 @@ func (s *terminalSocket) handleMessage(data []byte) error {
 }
 
 // takeKeyboard gives the client the right to type in the terminal, and logs this. It returns an
-// error if the client's role or the way it sent its token does not permit typing.
+// error if the client may not type.
 func (s *terminalSocket) takeKeyboard() error {
 	by := s.c.by
 	if !operate.permits(by.Role) {

@@ -14,10 +14,10 @@ import (
 )
 
 // Viewer implements the requests of the workflow viewer, a web page that shows the spec, the builds
-// and the inbox of projects. The parameter project is the path or the name of a project. If project
-// is empty, most methods use the active project. These methods do not: AddEvent, AddItem,
-// ChangeItem and DropItem return an error if there are several projects, Activate always returns an
-// error, and Priority returns an empty result.
+// and the inbox of projects. The parameter project is the path or the name of a project. If it is
+// empty, most methods use the active project. But AddEvent, AddItem, ChangeItem and DropItem return
+// an error if there are several projects, Activate always returns an error, and Priority returns an
+// empty result.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -35,8 +35,8 @@ type Viewer interface {
 	// parameter least is the minimum similarity of a pair, a number from 0 to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority returns the priorities that the project's config file contains, as JSON. If project
-	// is empty, the result is an empty JSON object.
+	// Priority returns the priorities in the project's config file, as a JSON object. The object is
+	// empty if project is empty.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
 	// Text returns a Markdown document of a project. name is spec.md, changelog.md or lessons.md.
 	Text(ctx context.Context, project, name string) ([]byte, error)
@@ -52,8 +52,8 @@ type Viewer interface {
 	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
 
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
-	// FollowAll is like Follow, but the client also gets the changes of the project's team, of its
-	// sessions and of the view of its build.
+	// FollowAll is like Follow, but also follows the project's team, its sessions and the view of
+	// its build.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
 	// Listed returns a channel that is closed when this viewer registers or activates a project.
 	Listed() <-chan struct{}
@@ -187,8 +187,8 @@ func (h *viewerHandlers) diagrams(c *request) error { return respondForProject(c
 
 func (h *viewerHandlers) priority(c *request) error { return respondForProject(c, h.viewer.Priority) }
 
-// defaultThreshold is the minimum similarity of two sections of a spec, from 0 to 1, that is used
-// if a request for similar sections has no parameter threshold.
+// defaultThreshold is the minimum similarity of two sections of a spec if the request has no
+// parameter threshold.
 const defaultThreshold = 0.25
 
 func (h *viewerHandlers) sectionSimilarity(c *request) error {
@@ -233,8 +233,7 @@ func (h *viewerHandlers) memory(c *request) error {
 	return nil
 }
 
-// buildLog sends a project's event feed, which lists what happened in its builds, as a file to
-// download.
+// buildLog sends a project's feed, the list of events of its builds, as a file to download.
 func (h *viewerHandlers) buildLog(c *request) error {
 	return respondForProject(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := h.viewer.BuildLog(ctx, project)

@@ -9,10 +9,9 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// documentClient is a client that gets the changes of all documents of a project as server-sent
-// events. These are the documents of the workflow, of the team and of the sessions. A WebSocket
-// client, in contrast, gets only the changes of the workflow documents, and can send messages
-// itself.
+// documentClient is a client that follows all documents of a project (see [Viewer.FollowAll]) over
+// server-sent events. A WebSocket client, in contrast, follows only the workflow documents, and can
+// send messages itself.
 type documentClient struct {
 	viewer   Viewer
 	live     *liveConnections
@@ -47,7 +46,7 @@ func (h *viewerHandlers) documentStream(c *request) error {
 }
 
 // follow sends messages to the client. It returns when the client disconnects, is too slow or loses
-// its permission. It also returns when the server stops.
+// its permission, or when the server stops.
 func (d *documentClient) follow(ctx context.Context) error {
 	listed := d.viewer.Listed()
 	if err := d.sendFirst(ctx); err != nil {

@@ -35,8 +35,8 @@ func (s *sockets) enter() bool {
 	return !s.ended
 }
 
-// wait first makes the method enter refuse new WebSockets. It then waits until all open WebSockets
-// are closed or ctx ends.
+// wait makes enter refuse new WebSockets. It returns when all open WebSockets are closed or ctx
+// ends.
 func (s *sockets) wait(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Work implements the requests of workers that are gaffer processes. An error may have methods such
-// as NotFound that decide the HTTP status. [Protocol] lists these methods. An error of Log may also
-// have a method Offset. It returns the offset from which the worker must send the log again.
+// Work implements the requests of gaffer's own workers. An error that it returns may have methods
+// that decide the HTTP status; see [Protocol]. An error of Log may also have a method Offset, which
+// returns the offset from which the worker must send the log again.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
 	// Claim returns an error with the code no_tasks if no task can start. The method NotFound of
@@ -25,11 +25,11 @@ type Work interface {
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
 	// Wait waits until the store has a change with a sequence number above cursor that concerns the
 	// worker, such as a task that it may claim. If ctx ends first, Wait returns no error, and sets
-	// only the field Seq of the result. If changes after cursor are no longer known, it returns at
-	// once with the fields Wake and Attend set. The worker must then look for tasks and for orders.
+	// only the field Seq of the result. If it does not know all changes after cursor, it returns at
+	// once with the fields Wake and Attend set.
 	Wait(ctx context.Context, by credential.Identity, worker string, cursor int64) (coordinator.WorkNews, error)
-	// Log appends bytes to the log of an attempt. The result next is the offset of the byte that
-	// the worker must send next.
+	// Log appends bytes to the log of an attempt. next is the offset of the byte that the worker
+	// must send next.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 

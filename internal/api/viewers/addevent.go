@@ -10,9 +10,9 @@ import (
 
 const maxEvent = 64 << 10 // maximum length of an event, in bytes
 
-// AddEvent adds an event to a project's event feed, which is a list in the workflow state, and
-// returns the event's kind. If the event has a timestamp and the feed already has an equal event,
-// AddEvent adds nothing. This happens, for example, if a client sends an event twice.
+// AddEvent adds an event to a project's feed, the list of events in the workflow state, and returns
+// the event's kind. If the event has a timestamp and the feed already has an equal event, AddEvent
+// adds nothing. This happens, for example, if a client sends an event twice.
 func (v *workflowService) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {

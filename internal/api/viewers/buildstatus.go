@@ -33,8 +33,8 @@ type BuildStatus struct {
 	Mission docview.BuildPicture `json:"mission"`
 }
 
-// workflowService answers the requests about the builds and the event feeds of projects, and about
-// their inboxes, which contain ideas of the user.
+// workflowService answers the requests about the builds, event feeds and inboxes of projects, and
+// about the dashboard.
 type workflowService struct {
 	projects *projectList
 	specs    *specReader

@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is the maximum number of events of an event feed, the list of events in the workflow
-// state, that are compared with those of the previous read. If a feed has more events, the oldest
-// are ignored. A feed that only gaffer writes has about 100 events at most.
+// maxFeed is the maximum number of events of a feed that are compared with those of the previous
+// read. If a feed has more events, the oldest are ignored. A feed that only gaffer writes has about
+// 100 events at most.
 const maxFeed = 1000
 
 // feed is a snapshot of the event feed, which is the list of events in the workflow state. The
@@ -20,7 +20,7 @@ type feed struct {
 	truncated bool     // the feed had more than maxFeed events, so digests lacks the oldest
 }
 
-// digest is a hash of an event. To compare two feeds, their digests are compared, because events
+// digest is a hash of an event. Feeds are compared by the digests of their events, because events
 // may be long.
 type digest [sha256.Size]byte
 

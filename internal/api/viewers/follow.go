@@ -17,7 +17,7 @@ var ErrClosed = errors.New("the viewer is closed")
 // following.
 type Follower struct {
 	live         *liveProject
-	allDocuments bool // true if the follower gets messages about all documents, and not only about those of the workflow
+	allDocuments bool // whether the follower gets messages about all documents, not only about those of the workflow
 }
 
 // watches watches the documents of projects that have followers.
@@ -71,8 +71,7 @@ func (v *watches) follow(ctx context.Context, ref string, wide bool) (*Follower,
 		return nil, err
 	}
 	select {
-	// Wait until the spec was checked for the first time: only changes after this check are
-	// noticed.
+	// Wait for the first check of the spec, because only changes after it are noticed.
 	case <-ready:
 	case <-ctx.Done():
 	}
@@ -134,8 +133,8 @@ func (f *Follower) After(seq int64) Reading {
 // History returns one message that contains all stored messages with sequence numbers above cursor.
 // It leaves out messages that only followers of all documents get. latest is the sequence number of
 // the project's last message. A client that has no messages yet passes 0 as cursor. If cursor is
-// above latest, or if cursor is not 0 and messages after it were dropped, the result contains all
-// stored messages and is marked as truncated.
+// above latest, or if cursor is not 0 and messages after it may have been dropped, the result
+// contains all stored messages and is marked as truncated.
 func (f *Follower) History(cursor int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()

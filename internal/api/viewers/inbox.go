@@ -41,16 +41,14 @@ func (v *workflowService) AddItem(ctx context.Context, ref, kind, content string
 	return raw(item.Raw), clientError(err)
 }
 
-// ItemChange is a request to change the status of an item of a project's inbox. An item is an idea
-// of the user.
+// ItemChange is a request to change the status of an item in a project's inbox.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
 	ConsumedBy string `json:"consumedBy"` // what has used the idea; only with status processed
 	Error      string `json:"error"`      // why the idea could not be processed; only with status error
 }
 
-// ChangeItem changes the status of an item in a project's inbox, which is an idea of the user, and
-// returns the changed item.
+// ChangeItem changes the status of an item in a project's inbox, and returns the changed item.
 func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {
@@ -74,7 +72,7 @@ func (v *workflowService) ChangeItem(ctx context.Context, ref, id string, c Item
 	return raw(item.Raw), clientError(err)
 }
 
-// DropItem removes an item, which is an idea of the user, from a project's inbox.
+// DropItem removes an item from a project's inbox.
 func (v *workflowService) DropItem(ctx context.Context, ref, id string) error {
 	l, err := v.projects.findToChange(ctx, ref)
 	if err != nil {

@@ -20,9 +20,9 @@ const (
 
 // liveProject is a project with the recent messages for its followers, which are clients that watch
 // the project. It keeps the last message about each document, and the messages about the last
-// events, up to maxEvents. A message about a document contains the whole document, except if it is
-// about a long spec. Followers read the messages at their own pace, so a slow follower does not
-// delay others.
+// events, up to maxEvents and maxBytes. A message about a document contains the whole document,
+// except if it is about a long spec. Followers read the messages at their own pace, so a slow
+// follower does not delay others.
 type liveProject struct {
 	path, name, folder string
 	store              *workflow.Store

@@ -18,8 +18,7 @@ const (
 	SpecUpdate     = "spec-update"     // the spec has changed
 )
 
-// The types of messages that a client gets only if it follows all documents of a project, and not
-// if it follows only the workflow documents.
+// The types of messages that only followers of all documents get.
 const (
 	TeamUpdate     = "team-update"     // a document of the project's team has changed
 	SessionsUpdate = "sessions-update" // a session was added, removed or changed

@@ -55,9 +55,9 @@ func (v *runOwners) withTeamRun(ctx context.Context, l *liveProject, p docview.T
 	return p
 }
 
-// logError logs that the run that wrote a document could not be found. The viewer then shows the
-// document without the run. logError logs at most once per minute, because there may be several
-// queries per second.
+// logError logs that the search for a document's run has failed. The viewer then shows the document
+// without the run. logError logs at most once per minute, because there may be several searches per
+// second.
 func (v *runOwners) logError(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return

@@ -231,9 +231,9 @@ func exists(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// missingFolders returns a map from the path of each registered project to true if the project's
-// folder is missing. Do not call it inside the function that [Registry.Put] calls: a disk may be
-// slow, and other writers of the registry would have to wait.
+// missingFolders returns which registered projects have no folder any more: the value for a
+// project's path is true if the folder is missing. Do not call it inside the function that
+// [Registry.Put] calls: a disk may be slow, and other writers of the registry would have to wait.
 func (v *projectList) missingFolders(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.registry.Get(ctx)
 	if err != nil {

@@ -124,8 +124,7 @@ func (v *specReader) Sections(ctx context.Context, ref string) (Sections, error)
 	return list, nil
 }
 
-// maxClaims is the maximum number of claims, which are short bold texts, that are returned for a
-// section of a spec.
+// maxClaims is the maximum number of claims that are returned for a section.
 const maxClaims = 200
 
 // specWithReadiness returns the spec of a project, and a function that returns the readiness of a

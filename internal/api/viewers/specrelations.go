@@ -162,14 +162,15 @@ func (v *specReader) Diagrams(ctx context.Context, ref string) (Diagrams, error)
 	return all, nil
 }
 
-// Priority contains the member priority of a project's config file, which is a JSON object.
+// Priority contains the JSON object priority from a project's config file.
 type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority returns the member priority of a project's config file, unchanged. If ref is empty, the
-// request is about the priority that the user has set for all projects. The result is then empty:
-// that priority is stored in the user's home folder, which gaffer does not read.
+// Priority returns the object priority from a project's config file, unchanged, or an empty object
+// if there is none. If ref is empty, the request is about the priority that the user has set for
+// all projects. The result is then empty: that priority is stored in the user's home folder, which
+// gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

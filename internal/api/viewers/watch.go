@@ -129,12 +129,12 @@ type specChecks struct {
 }
 
 // due reports whether the spec must be read now. This is so if both conditions are met:
-//  1. The spec has changed since the last read, or it was modified so recently that a further
-//     change may not be visible in info.
+//  1. The spec has changed since the last read, or was not read yet, or was modified so recently
+//     that a further change may not be visible in info.
 //  2. The spec is unchanged since the last check, or there was no check before. If it has changed
 //     since the last check, a program may still be writing it.
 //
-// due stores info as the file info at the last check.
+// due stores info as the file info at the last check and, if it returns true, at the last read.
 func (s *specChecks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.checked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < timestampGrain

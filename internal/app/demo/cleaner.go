@@ -56,9 +56,9 @@ func StartCleaner(f Folder, keep bool) (*Cleaner, error) {
 // cleaner process has ended.
 func (k *Cleaner) End() error { return errors.Join(k.pipe.Close(), k.cmd.Wait()) }
 
-// CleanerMain is the main function of the cleaner process. It first reads from the parameter in
-// until the end of the input, which means that the demo has ended. Then it ends the demo's
-// processes and deletes the demo's folder. It returns the exit code.
+// CleanerMain is the main function of the cleaner process. It waits for the end of the input in,
+// which means that the demo has ended. Then it ends the demo's processes and, unless args contain
+// keepFolder, deletes the demo's folder. It returns the exit code.
 func CleanerMain(args []string, in io.Reader, errw io.Writer) int {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // no signal may interrupt the cleanup
 	if err := cleanUp(args, in); err != nil {

@@ -34,8 +34,7 @@ func NewProcesses(f Folder, getenv func(string) string, notice func(text string)
 	return &Processes{folder: f, program: program, environ: f.environ(getenv), notice: notice}, nil
 }
 
-// Prepare makes the demo's project a git repository, and adds ideas to the project's inbox, which
-// 'gaffer inbox list' prints.
+// Prepare makes the demo's project a git repository, and adds ideas to the project's inbox.
 func (c *Processes) Prepare(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("the demo needs git: %w", err)

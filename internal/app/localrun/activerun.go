@@ -77,8 +77,8 @@ func (s *activeRun) workUntilEnd(ctx context.Context) error {
 // as an issue tracker.
 const reportEvery = 5 * time.Second
 
-// reportsItems reports whether tasks of the run come from a source, such as an issue tracker, that
-// this process must tell how the tasks have ended.
+// reportsItems reports whether this process must tell sources of the run's tasks how the tasks have
+// ended.
 func (s *activeRun) reportsItems() bool {
 	return s.opts.Report != nil && bytes.Contains(s.run.Plan, []byte(`"Report":`)) // JSON name of plan.SourceItem.Report
 }

@@ -127,8 +127,8 @@ func (r *Runs) Work(ctx context.Context, id string) (fleet.Run, error) {
 }
 
 // workAsOwner locks a run and works on it until it has ended. Then it writes the documents, merges
-// changes if the plan requests it, and tells the sources that the run's tasks come from, such as an
-// issue tracker, how the tasks have ended.
+// changes if the plan requests it, and tells the sources of the run's tasks how the tasks have
+// ended.
 func (r *Runs) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := r.opts.Locks.Lock(ctx, id)
 	if err != nil {

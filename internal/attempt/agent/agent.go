@@ -253,7 +253,7 @@ type Exit struct {
 	At time.Time
 }
 
-// linger is the value of [Launch.Linger] that all adapters use: how long a program may keep running
+// linger is the value of [Launch.Linger] that the adapters use: how long a program may keep running
 // after its final message. The program runs its own hooks in that time.
 const linger = 20 * time.Second
 

@@ -69,9 +69,8 @@ func (c claude) ConversationFiles(thread string, getenv func(string) string) str
 	return filepath.Join(dir, "projects", "*", thread+".jsonl")
 }
 
-// claudeSandbox returns the settings that turn on the program's own sandbox. With
-// failIfUnavailable, the program fails if it cannot make a sandbox. Otherwise it would run without
-// one.
+// claudeSandbox returns the settings that turn on the program's own sandbox. If the program cannot
+// make a sandbox, failIfUnavailable makes it fail instead of running without one.
 func claudeSandbox(r Request) string {
 	return strings.TrimSpace(string(encode(object{"sandbox": object{
 		"enabled": true, "failIfUnavailable": true, "autoAllowBashIfSandboxed": r.Policy == Allow,
@@ -335,8 +334,8 @@ func (c *claudeReader) count(l claudeLine) *Usage {
 
 func (c *claudeReader) user(l claudeLine) []Signal {
 	if l.Replay {
-		// A line without a time means: the same message was written to stdin twice, and the program
-		// has dropped the second copy.
+		// If the line has no time, the same message was written to stdin twice, and the program has
+		// dropped the second copy.
 		if l.Time == "" {
 			return nil
 		}

@@ -149,7 +149,7 @@ func since(total, before Usage) *Usage {
 func (c *codexReader) item(i codexItem) []Signal {
 	switch i.Type {
 	case "error":
-		return nil // this kind of item in Codex's output is only a warning
+		return nil // an item of this type is only a warning
 	case "agent_message":
 		c.text = i.Text
 	}

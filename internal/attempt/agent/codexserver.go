@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Ids of the requests that gaffer sends to Codex's app server in order to start the first turn.
+// Ids of the requests that gaffer sends to Codex's app server to start the first turn.
 const (
 	initializeID = 1
 	threadID     = 2
@@ -20,8 +20,7 @@ const (
 const turnReply = "turn/start"
 
 // server returns how to start the app server. This does not start the first turn: gaffer starts it
-// later, when the server has reported the id of the thread. A thread is Codex's word for a
-// conversation.
+// when the server has reported the id of the thread, which is Codex's word for a conversation.
 func (c codex) server(r Request) Launch {
 	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
 	switch {
@@ -276,8 +275,8 @@ func (c *serverReader) tokens(p serverParams) []Signal {
 	return []Signal{{Usage: since(total, *c.before), Context: context}}
 }
 
-// limits handles a report of the server on the account's two rate limits. If a limit is exhausted,
-// it stores the time when the limit ends. If both are exhausted, it stores the later time.
+// limits handles a report of the server on the account's two rate limits. It stores the time when
+// an exhausted limit ends. If both are exhausted, it stores the later time.
 func (c *serverReader) limits(p serverParams) {
 	for _, w := range []struct {
 		Used     float64 `json:"usedPercent"`

@@ -43,9 +43,9 @@ func (c command) Launch(r Request) (Launch, error) {
 	return l, nil
 }
 
-// insertPrompt replaces the placeholder in the parameter mark by the parameter text, in all
-// arguments. If no argument contains the placeholder, insertPrompt appends text as the last
-// argument. It changes argv in place, but never the program's name in argv[0].
+// insertPrompt replaces the placeholder mark by text in all arguments, but not in the program's
+// name in argv[0]. If no argument contains mark, it appends text as the last argument. It changes
+// argv in place.
 func insertPrompt(argv []string, mark, text string) []string {
 	found := false
 	for i := 1; i < len(argv); i++ {
@@ -59,8 +59,8 @@ func insertPrompt(argv []string, mark, text string) []string {
 }
 
 // answerable reports whether the user can answer the program's questions. Three conditions must be
-// met: a marker (a regular expression for output lines) finds the questions, r lets the agent ask,
-// and stdin is free for the answers because the prompt is passed in another way.
+// met: a marker finds the questions, r lets the agent ask, and stdin is free for the answers
+// because the prompt is passed in another way.
 func (c command) answerable(r Request) bool {
 	return c.waiting != nil && r.asks() && (c.prompt == Argument || c.prompt == File)
 }

@@ -42,10 +42,10 @@ type programRules struct{ allow, deny []string }
 // rules if the policy denies all requests.
 //
 // Claude Code itself must not allow calls that another rule may forbid or leave to the user. So an
-// allow rule is left out in two cases: another rule asks the user about the same tool, or a deny
-// rule for the same tool cannot be an argument of Claude Code. Claude Code then passes requests for
-// that tool to gaffer, which applies all rules. Allow rules for the agent's questions to the user
-// are left out too.
+// allow rule is left out if another rule asks the user about the same tool, or if a deny rule for
+// the same tool cannot be an argument of Claude Code. Claude Code then passes requests for that
+// tool to gaffer, which applies all rules. Allow rules for the agent's questions to the user are
+// left out too.
 func (r Request) programRules() (rules programRules) {
 	if r.Policy == Deny {
 		return rules

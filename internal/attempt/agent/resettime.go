@@ -17,9 +17,9 @@ var resetPattern = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // resetTime finds in text the time at which a rate limit ends. It returns the zero time if text has
-// no such time. The parameter now is the current time. If the date or the year is missing in text,
-// resetTime chooses the first matching time after now; if now is zero, it returns the zero time
-// instead. If text names no time zone, resetTime uses the time zone of now.
+// no such time. If the date or the year is missing in text, resetTime chooses the first matching
+// time that is not before the minute of now; if now is zero, it returns the zero time instead. If
+// text names no time zone, resetTime uses the time zone of now.
 func resetTime(text string, now time.Time) time.Time {
 	text = firstChars(text, 4000)
 	if at := exactTime(text); !at.IsZero() {
@@ -47,9 +47,9 @@ func resetTime(text string, now time.Time) time.Time {
 	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
 }
 
-// nextTime returns the first time that matches the arguments and is not before the current minute.
-// The parameter now is the current time. If month is empty, every day matches. If year is not
-// empty, nextTime returns the time in that year, even if it is in the past.
+// nextTime returns the first time that matches the arguments and is not before the minute of now.
+// If month is empty, every day matches. If year is not empty, nextTime returns the time in that
+// year, even if it is before now.
 func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
 	if month == "" {
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())

@@ -11,12 +11,12 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Entry is one message or action of an agent, to be shown to a user who reads the agent's log. The
-// field Text has no control characters except newlines and tabs.
+// Entry is one message or action in an agent's log, for a user who reads the log. The field Text
+// has no control characters except newlines and tabs.
 type Entry struct {
 	Kind EntryKind
 	Text string
-	At   time.Time // when the message was sent or the action happened; zero if unknown
+	At   time.Time // when it happened; zero if unknown
 }
 
 // EntryKind is the kind of an Entry.
@@ -41,9 +41,9 @@ type Transcript struct {
 	server       *serverReader                            // remembers actions, to which questions of Codex's app server refer by id
 	pendingText  strings.Builder                          // beginning of Gemini's current message, which arrives in small pieces
 	pendingTime  time.Time
-	// promptSeen says that the log has already repeated the prompt. Claude Code repeats each
-	// message that it receives in its log. The first one is the prompt, and the others are messages
-	// that the user sent later.
+	// promptSeen says that the log has already repeated the prompt. In its log, Claude Code repeats
+	// each message that it receives: first the prompt, and then the messages that the user has sent
+	// later.
 	promptSeen bool
 	lastText   string // the agent's last text; a final message that only repeats it gets no entry
 
@@ -81,8 +81,8 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 	return entries, true
 }
 
-// End returns the last entries. The caller must call it after the last line of the log, because
-// Line may have kept a message that did not seem to be complete.
+// End returns the entries that are left after the last line of the log: Line may have kept a
+// message that did not seem to be complete.
 func (t *Transcript) End() []Entry { return t.flush() }
 
 // detectFormat detects which program wrote a line, by fields that other JSON lines are unlikely to
@@ -302,8 +302,8 @@ func (t *Transcript) claude(line []byte) (entries []Entry) {
 	return entries
 }
 
-// finished returns the entries for the end of the agent's work: the usage and, before it, the final
-// message. The final message gets no entry if the agent's last text was the same.
+// finished returns the entries for the end of the agent's work: the final message, unless it
+// repeats the agent's last text, and the usage.
 func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
 	if text := strings.TrimSpace(clean(words)); text != "" && text != t.lastText {
 		entries = append(entries, Entry{map[bool]EntryKind{false: AgentText, true: Problem}[failed], text, at})

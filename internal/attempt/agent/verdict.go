@@ -43,9 +43,9 @@ func (d *denial) usedTool() { d.continued = len(d.requests) > 0 }
 
 // judge decides how an attempt ended.
 //
-// If gaffer stopped the program, the reason why gaffer stopped it decides, even if the final
-// message reports success. The exception is the reason [Lingered]: the program had printed its
-// final message, but did not exit.
+// If gaffer stopped the program, the reason for that decides, even if the final message reports
+// success. The exception is the reason [Lingered]: the program had printed its final message, but
+// did not exit.
 //
 // The denial of a request for permission is a failure only if the agent stopped because of it. If
 // the program ended without a final message, and not because of a denial, judge considers it

@@ -19,8 +19,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// checkFolder is the temporary worktree in which the result of a merge is checked. Each target branch
-// has its own checkFolder. Two files in the repository's git folder belong to it:
+// checkFolder is the temporary worktree in which the result of a merge is checked. Each target
+// branch has its own checkFolder. Two files in the repository's git folder belong to it:
 //
 //	gaffer/checks/<name>.json  describes the worktree, see checkFolderRecord
 //	gaffer/checks/<name>.lock  is locked by the process that checks the merge
@@ -65,8 +65,8 @@ func checkFolderName(branch string) string {
 // ".json" or ".lock".
 func (s *checkFolder) file(end string) string { return s.repo.StatePath("checks", s.name+end) }
 
-// claimCheckFolder locks the [checkFolder] of a target branch. It waits while another process holds the
-// lock. The parameter scratch is the parent folder of the temporary worktree, which checkOut
+// claimCheckFolder locks the [checkFolder] of a target branch. It waits while another process holds
+// the lock. The parameter scratch is the parent folder of the temporary worktree, which checkOut
 // creates later. The caller must call release at the end.
 func claimCheckFolder(ctx context.Context, repo *worktree.Repo, branch, scratch string) (*checkFolder, error) {
 	root, err := repo.PrepareFolder(scratch)
@@ -82,9 +82,9 @@ func claimCheckFolder(ctx context.Context, repo *worktree.Repo, branch, scratch 
 	return s, err
 }
 
-// removeLeftCheckFolders deletes the worktree and the files of each [checkFolder] that no process has locked.
-// They are left over from earlier checks, for example after a crash. If removeLeftCheckFolders cannot delete
-// something, the next call tries again.
+// removeLeftCheckFolders deletes the worktree and the files of each [checkFolder] that no process
+// has locked. They are left over from earlier checks, for example after a crash. If it cannot
+// delete something, the next call tries again.
 func removeLeftCheckFolders(ctx context.Context, repo *worktree.Repo) {
 	files, _ := folder.Names(repo.StatePath("checks"))
 	for _, file := range files {
@@ -99,8 +99,8 @@ func removeLeftCheckFolders(ctx context.Context, repo *worktree.Repo) {
 	}
 }
 
-// tryCheckFolder locks the [checkFolder] with this name, without waiting. It returns nil if it cannot lock
-// it, for example because another process has locked it.
+// tryCheckFolder locks the [checkFolder] with this name, without waiting. It returns nil if it
+// cannot lock it, for example because another process has locked it.
 func tryCheckFolder(repo *worktree.Repo, name string) *checkFolder {
 	s := &checkFolder{repo: repo, name: name}
 	path := s.file(".lock")
@@ -142,8 +142,8 @@ func (s *checkFolder) read() (rec checkFolderRecord, err error) {
 	return rec, nil
 }
 
-// checkOut writes the .json file of the [checkFolder] and creates the worktree with the files of the
-// commit. The caller must hold the repository's lock.
+// checkOut writes the .json file of the [checkFolder] and creates the worktree with the files of
+// the commit. The caller must hold the repository's lock.
 func (s *checkFolder) checkOut(ctx context.Context, g git.Client, branch, commit string) error {
 	if filled, err := folder.IsFilled(s.path); err != nil {
 		return err

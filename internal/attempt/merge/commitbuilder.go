@@ -24,8 +24,8 @@ type commitBuilder struct {
 }
 
 // build creates the commits for a merge with this method, on top of the commit base. It returns the
-// id of the last new commit. If a squash or rebase has no change to add to base, build returns
-// base.
+// id of the commit to which the target branch can move. If a squash or rebase has no change to add
+// to base, that is base.
 func (b commitBuilder) build(ctx context.Context, method Method, base string) (string, error) {
 	if method == ByRebase {
 		return b.copyCommits(ctx, base)
@@ -130,8 +130,8 @@ func withBody(title, body string) string {
 }
 
 // copyCommits copies the commits of the branch onto the commit base, oldest first, and returns the
-// id of the last copy. As in a rebase, a commit is not copied if it is already in the right place:
-// its parent is base, or the previous commit was not copied either and is its parent.
+// id of the resulting last commit. As in a rebase, a commit is not copied if it is already in the
+// right place: its parent is base, or the previous commit was not copied either and is its parent.
 func (b commitBuilder) copyCommits(ctx context.Context, base string) (string, error) {
 	out, err := b.git.Run(ctx, append([]string{"rev-list", "--reverse", "--topo-order", "--parents", b.tip, "--not", base}, b.earlier...)...)
 	if err != nil {

@@ -48,12 +48,12 @@ func (e *ConsentError) Conflict() bool { return true }
 // Hint returns advice for the user.
 func (e *ConsentError) Hint() string { return "allow that with --yes" }
 
-// CheckError reports that the function that checks the result of a merge has rejected it. The
-// function is [Spec.Check] or [LandSpec.Check]. Nothing was changed.
+// CheckError reports that [Spec.Check] or [LandSpec.Check] has rejected the result of a merge.
+// Nothing was changed.
 type CheckError struct {
 	Into   string
 	Commit string // id of the commit that was checked; no ref points to it
-	Err    error  // error that the checking function returned
+	Err    error  // error that Check returned
 }
 
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }

@@ -32,8 +32,7 @@ type LandSpec struct {
 	// checked out. If it is false and there is such a worktree, Land returns a [*ConsentError].
 	MoveCheckedOut bool
 
-	// Check and Scratch are used as in a [Spec]: Check is nil or checks the result of the merge,
-	// and Scratch is the parent folder of the temporary worktree for the check.
+	// Check and Scratch have the same meaning as in a [Spec].
 	Check   func(ctx context.Context, dir string) error `json:"-"`
 	Scratch string
 }
@@ -95,13 +94,13 @@ type lander struct {
 	done    Landing
 }
 
-// readLandings reads which merges into the target branch [Land] has recorded for this run. Each of
-// them is a [Landing].
+// readLandings reads the landings of this run that [Land] has recorded for the target branch, see
+// [Landing].
 //   - If the same work of this task was merged already, it stores that landing in l.done.
 //   - If the target branch does not contain a landing of this task, it marks that landing as
 //     undone. In this case another program has moved the branch back, or a crash has prevented the
 //     merge.
-//   - If the work was merged and a later commit reverts it, readLandings returns a
+//   - If the work was merged and [Undo] has added a commit that reverts it, readLandings returns a
 //     [*RevertedError].
 //   - If the task's branch contains other commits that were merged already, it adds them to
 //     l.earlier.
@@ -204,8 +203,8 @@ func (l *lander) publish(ctx context.Context) error {
 	}
 	// A worktree has the target branch checked out. Only git itself can move the branch together
 	// with the files there, and it cannot do that in a ref transaction. So create the undo ref
-	// before. If git then does not move the branch, the ref is deleted below or, after a crash,
-	// ignored.
+	// first. If git then does not move the branch, the ref is deleted below. After a crash the ref
+	// remains, and [Landing.Present] is false.
 	steps = fmt.Sprintf("verify %s%s %s\n", git.Heads, l.done.Into, l.done.Before) + steps
 	if err := l.git.UpdateRefs(ctx, "gaffer: merge", steps); err != nil {
 		return l.orRaced(ctx, err)

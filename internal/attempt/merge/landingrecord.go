@@ -59,8 +59,8 @@ func recordLanding(ctx context.Context, g git.Client, l Landing) (string, error)
 }
 
 // markUndone marks a landing as undone. To do that, it deletes the ref undo and creates a ref with
-// the prefix undonePrefix, which points to the commit record. This happens in one ref transaction.
-// The parameter steps has further commands of git update-ref for the same transaction.
+// the prefix undonePrefix, which points to the commit that record names. This happens in one ref
+// transaction. The parameter steps has further commands of git update-ref for that transaction.
 func markUndone(ctx context.Context, g git.Client, undo, record string, steps ...string) error {
 	undone := undonePrefix + strings.TrimPrefix(undo, undoPrefix)
 	return g.UpdateRefs(ctx, "gaffer: undo", fmt.Sprintf("delete %s\nupdate %s %s\n", undo, undone, record)+strings.Join(steps, ""))

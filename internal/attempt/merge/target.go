@@ -80,8 +80,7 @@ func (t *target) checkNoRebase() error {
 // forward fast-forwards the branch from the commit old to the given commit, together with the files
 // of the worktree at path. That worktree may belong to the user. Git refuses to overwrite files
 // that the user has changed. With --no-overwrite-ignore it also refuses to overwrite ignored files.
-// The other options are needed because the user's git settings could make git merge do something
-// else than a plain fast-forward.
+// The other options override settings of the user with which git would not do a plain fast-forward.
 func (t *target) forward(ctx context.Context, g git.Client, path, old, commit string) error {
 	g = g.In(path)
 	if on, err := g.HeadBranch(ctx); err != nil {

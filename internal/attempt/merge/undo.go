@@ -48,14 +48,13 @@ func (e *GoneError) Error() string {
 }
 
 // Undo undoes a merge that [Land] has made. If the target branch has got no commit since the merge,
-// Undo moves it back to the commit that it had before the merge. If it has got commits, s.Revert
-// decides: if it is true, Undo adds a commit that reverts the merge; if it is false, Undo returns a
-// [*MovedError]. The result is the landing. If there is a reverting commit, its field Revert has
-// the id of that commit.
+// Undo moves it back to the commit that it had before the merge. Otherwise Undo adds a commit that
+// reverts the merge, or returns a [*MovedError] if s.Revert is false. The result is the landing. If
+// there is a reverting commit, the field Revert of the landing has its id.
 //
 // If a worktree has the target branch checked out, Undo needs the user's consent, see
-// [*ConsentError]. If the files there have uncommitted changes that Undo would overwrite, Undo
-// changes nothing and returns a [*TargetError].
+// [*ConsentError]. If uncommitted changes of files there are in the way, Undo changes nothing and
+// returns a [*TargetError]. For a reverting commit, any uncommitted change is in the way.
 //
 // If the target branch no longer contains the merge, Undo marks the merge as undone and returns a
 // [*GoneError].
@@ -96,10 +95,10 @@ func Undo(ctx context.Context, repo *worktree.Repo, s UndoSpec) (Landing, error)
 	return done, nil
 }
 
-// takeBack undoes a landing, which is a merge by [Land]. The parameter tip is the target branch's
-// current last commit. If the branch has got no commit since the merge, takeBack moves it back to
-// the commit that it had before. Otherwise it moves the branch forward to a commit that reverts the
-// merge.
+// takeBack undoes a landing. The parameter tip is the target branch's current last commit. If the
+// branch has got no commit since the merge, takeBack moves it back to the commit that it had
+// before. Otherwise it moves the branch forward to a commit that reverts the merge, unless the
+// branch already contains such a commit.
 func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec, tip string, done *Landing) error {
 	g, err := g.WithAuthor(ctx)
 	if err != nil {
@@ -151,9 +150,8 @@ func takeBack(ctx context.Context, repo *worktree.Repo, g git.Client, s UndoSpec
 	return markUndone(ctx, g, done.Undo, record)
 }
 
-// revert returns the id of a commit on top of tip that undoes the changes of a landing, which is a
-// merge by [Land]. If the branch already has a commit that reverts the landing, it returns the id
-// of that commit.
+// revert creates a commit on top of tip that undoes the changes of a landing, and returns its id.
+// If the branch already has a commit that reverts the landing, it returns the id of that commit.
 func revert(ctx context.Context, g git.Client, l Landing, tip string) (string, error) {
 	note := "This reverts " + l.After
 	done, err := g.Line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep="+note, tip, "--not", l.After)

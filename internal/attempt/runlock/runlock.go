@@ -41,8 +41,8 @@ const (
 	Within = time.Second
 )
 
-// Locks is the path of a folder. For each run on this machine, the folder contains a lock file and
-// an owner file, which names the process that works on the run.
+// Locks is the path of the folder with the lock files and the owner files of the runs on this
+// machine. An owner file names the process that works on a run.
 type Locks string
 
 func (l Locks) ownerFile(run string) string { return filepath.Join(string(l), run+".owner") }

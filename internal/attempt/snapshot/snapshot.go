@@ -26,9 +26,8 @@ import (
 // Snapshot is the content of a task's worktree at one moment.
 type Snapshot struct {
 	Ref string
-	// Commit is the id of the commit that the ref points to. The field Tree is the tree of this
-	// commit. The fields Tip and Base are its parents. If Tip and Base are the same, it has only
-	// this one parent.
+	// Commit is the id of the commit that the ref points to. Its tree is Tree, and its parents are
+	// Tip and Base. If Tip and Base are the same, it has only one parent.
 	Commit string
 	Branch string
 	Base   string // id of the commit with which Tree is compared; the differences are the task's change
@@ -132,7 +131,7 @@ func Attempts(ctx context.Context, r *worktree.Repo, run, task string) (map[int]
 
 // Release deletes old snapshots that were taken for reviews of a task. It keeps the last ones; the
 // parameter newest says how many. It also keeps a snapshot if the parameter trees contains its Tree
-// or its Base. Git later deletes content to which no ref leads.
+// or its Base. Git later deletes content that no ref leads to.
 func Release(ctx context.Context, r *worktree.Repo, run, task string, newest int, trees []string) error {
 	list, err := List(ctx, r, run, task)
 	if err != nil || len(list) <= newest {

@@ -16,7 +16,7 @@ type attempt struct {
 	lock       *os.File
 	lockRecord lockRecord // content of the lock when the supervisor acquired it
 	env        []string   // the agent's environment
-	reusable   bool       // the supervisor belongs to a pool of supervisors and may run another attempt later
+	reusable   bool       // the supervisor belongs to a pool and may run another attempt later
 	spec       Spec
 	log        *os.File
 	clients    *clients
@@ -87,9 +87,9 @@ func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals)
 // returns an error, the exit could not be recorded. If the agent could not be started, run records
 // an exit that says so, and does not return that as an error.
 //
-// The result free reports whether the supervisor can run another attempt. These conditions must
-// hold:
-//   - The supervisor belongs to a pool of supervisors.
+// The result free reports whether the supervisor can run another attempt. For that, all of these
+// conditions must hold:
+//   - The supervisor belongs to a [Pool].
 //   - No process of this attempt is left, and the exit was recorded.
 //   - No signal has told the supervisor to exit.
 //   - At most one client was connected, and it has received the exit or has disconnected.

@@ -108,8 +108,8 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 // are not expected to change while a supervisor runs.
 var ownHierarchies = sync.OnceValue(hierarchies)
 
-// makeCgroup creates a control group below that of this process. It returns nil if the machine has
-// no control groups or if this process may not create one.
+// makeCgroup creates a control group below that of this process. It returns nil if name is empty or
+// if no group can be created.
 func makeCgroup(name string) *cgroup {
 	if name == "" {
 		return nil
@@ -172,8 +172,8 @@ func (g *cgroup) procs() string {
 	return "cgroup.procs"
 }
 
-// startInside calls the function fork in a way that puts the new process into the control group
-// from its first instruction.
+// startInside calls the function fork so that the new process is in the control group from its
+// first instruction.
 func (g *cgroup) startInside(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
 	if g.Version == 2 {
 		dir, err := os.Open(g.Dir)
@@ -303,7 +303,7 @@ func (g *cgroup) kill() {
 		_ = writeCgroupFile(g.path("pids.max"), "0")
 	case g.Kind == freezerKind:
 		_ = writeCgroupFile(g.path("freezer.state"), "FROZEN")
-		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // frozen processes receive the signal only after they are thawed
+		defer func() { _ = writeCgroupFile(g.path("freezer.state"), "THAWED") }() // SIGKILL ends frozen processes only after they are thawed
 	}
 	members, _ := g.members() // ignore the error: callers repeat the call until the group is empty
 	signalEach(members, syscall.SIGKILL)

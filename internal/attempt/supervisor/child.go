@@ -38,9 +38,9 @@ func (c *child) wait() {
 }
 
 // returnToPool is called when the attempt is over. The parameter free says whether the supervisor
-// can run another attempt. If so, returnToPool offers the supervisor to the pool that it belongs
-// to. The result stays reports whether the pool keeps it. If not, returnToPool tells the supervisor
-// to exit.
+// can run another attempt. If so, and if this process has started the supervisor, returnToPool
+// offers it to its pool. The result stays reports whether the pool keeps it. If not, returnToPool
+// tells the supervisor to exit.
 func (c *child) returnToPool(free bool) (stays bool) {
 	if free && c.pool != nil && c.notOurChild.PID == 0 && c.pool.put(c) {
 		return true

@@ -16,7 +16,7 @@ func (e *UsedError) Error() string {
 // Conflict marks the error as a conflict with existing state.
 func (e *UsedError) Conflict() bool { return true }
 
-// SpecError reports an invalid [Spec], which describes the attempt to start.
+// SpecError reports an invalid [Spec].
 type SpecError struct{ Err error }
 
 func (e *SpecError) Error() string { return "spec: " + e.Err.Error() }
@@ -27,7 +27,7 @@ func (e *SpecError) Invalid() bool { return true }
 
 // StartError reports that the start of an attempt failed. For example, the supervisor could not be
 // started, or did not receive the spec, or the context that the caller passed had ended. No process
-// of the attempt is running, and a later start may succeed.
+// of the attempt is running, and a later start in another folder may succeed.
 type StartError struct{ Err error }
 
 func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }

@@ -2,10 +2,9 @@ package supervisor
 
 import "time"
 
-// maxFrozen is how long an agent may stay frozen while a client is connected to its supervisor.
-// Frozen means that the agent's processes are stopped because its lease is over. A client is, for
-// example, a worker that keeps asking for a new lease. After that time the supervisor kills the
-// agent.
+// maxFrozen is how long an agent may stay frozen (stopped because its lease is over) while a client
+// is connected, for example a worker that keeps asking for a new lease. After that time the
+// supervisor kills the agent.
 const maxFrozen = 24 * time.Hour
 
 // frozen measures how long an agent has been frozen. Time in which the machine was asleep does not
@@ -82,9 +81,8 @@ type passes struct {
 	pause time.Duration
 }
 
-// result records whether a pass was clean, which means that it found no running process. It reports
-// whether all processes are frozen, and how long to wait before the next pass. The wait grows while
-// passes still find running processes.
+// result records whether a pass was clean. It reports whether all processes are frozen, and how
+// long to wait before the next pass. The wait grows while passes still find running processes.
 func (p *passes) result(clean bool) (still bool, wait time.Duration) {
 	switch {
 	case !clean:

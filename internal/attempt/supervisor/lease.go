@@ -65,8 +65,8 @@ func (a *attempt) extend(l lease) {
 }
 
 // checkLease is called each time leaseTimer fires. If the lease is over, checkLease normally
-// freezes the agent. But if the agent is already being stopped, or has been frozen for too long,
-// checkLease returns the action that kills the agent, and how long to wait after it.
+// freezes the agent. But if the agent is being stopped and not killed yet, or has been frozen for
+// too long, checkLease returns the action that kills the agent, and how long to wait after it.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {

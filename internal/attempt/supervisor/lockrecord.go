@@ -171,9 +171,8 @@ func (f folder) recordExit(lock *os.File, e Exit) error {
 	return lock.Sync()
 }
 
-// Job returns the data that the starter of an attempt has stored in [Spec.Job]. The attempt was
-// started in the folder dir. The error wraps fs.ErrNotExist if the folder has no lock file, or if
-// the lock file contains no spec.
+// Job returns the [Spec.Job] of the attempt that was started in the folder dir. The error wraps
+// fs.ErrNotExist if the folder has no lock file, or if the lock file contains no spec.
 func Job(dir string) ([]byte, error) {
 	a, err := folder(dir).readLockRecord()
 	if err != nil {

@@ -52,8 +52,8 @@ func (p *Process) Stop(why string, kill bool) error {
 }
 
 // Extend sets a new end of the agent's lease; zero means that the lease never ends. If the agent is
-// frozen and the new end is in the future, the agent continues. Changing the machine's clock does
-// not make the lease longer. Extend returns when the supervisor has received the order.
+// frozen and the new lease is not over, the agent continues. Changing the machine's clock does not
+// make the lease longer. Extend returns when the supervisor has received the order.
 func (p *Process) Extend(end time.Time) error {
 	_, err := p.ask(order{Do: doExtend, Lease: newLease(end, time.Now())}, true)
 	return exceptOver(err)

@@ -86,8 +86,8 @@ func (p *Pool) Recycle(dir string) (taken bool) {
 	return true
 }
 
-// prepare does the same as the function prepare, but if the pool has a spare folder, which is the
-// folder of a finished attempt, it reuses that folder.
+// prepare does the same as the function prepare, but reuses the folder of a finished attempt if the
+// pool has one.
 func (p *Pool) prepare(dir string, s Spec) (*preparedAttempt, error) {
 	spare := p.takeSpare()
 	if spare == "" {

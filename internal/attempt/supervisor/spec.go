@@ -63,8 +63,8 @@ type Spec struct {
 	// SIGTERM, before the next signal is sent. Zero means DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
-	// Job is data that the process that calls [Start] stores for a process that attaches to the
-	// attempt later. The supervisor ignores it.
+	// Job is data that the caller of [Start] stores for a process that attaches to the attempt
+	// later. The supervisor ignores it.
 	Job json.RawMessage `json:"job,omitempty"`
 	// Home is a folder above the attempt's folder. The prefix of the control group's name is made
 	// from Home, and [SweepGroups] finds the group by this prefix. Empty means the parent of the

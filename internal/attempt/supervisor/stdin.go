@@ -28,7 +28,7 @@ type stdin struct {
 	closed  bool            // nothing more will be written to pipe
 }
 
-// newStdin creates a pipe for the agent's stdin, and first queues the bytes of the parameter input.
+// newStdin creates a pipe for the agent's stdin, and queues the bytes of the parameter input.
 // It returns the supervisor's end and the agent's end. If open is false, stdin is closed after
 // these bytes. If open is false and input is empty, there is no pipe: the supervisor's end is nil
 // and the agent's end is /dev/null.

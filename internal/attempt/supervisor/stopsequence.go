@@ -5,11 +5,11 @@ import "time"
 // stage says how far the supervisor has got in stopping an attempt.
 type stage int
 
-// After a stop order the supervisor sends SIGINT to the agent (the stage interrupting),
-// then SIGTERM (terminating), and then kills the agent with all its descendants (killing).
-// If the agent exits before it is killed, the supervisor first sends SIGTERM to the
-// processes that the agent has left behind (sweeping), and then kills them. In the diagram,
-// "time" means that the time for a stage is over.
+// After a stop order the supervisor sends SIGINT to the agent's process group (the stage
+// interrupting), then SIGTERM (terminating), and then kills the agent with all its
+// descendants (killing). If the agent exits before it is killed, the supervisor sends
+// SIGTERM to the processes that the agent has left behind (sweeping), and then kills them.
+// In the diagram, "time" means that the time for a stage is over.
 //
 //	running ──stop──> interrupting ──time──> terminating ──time──> killing
 //	   └──────────────exit──┴─────────────────────┴─> sweeping ──time──┘

@@ -31,9 +31,9 @@
 // Before the process reports the attempt as lost, it ends all remaining processes
 // of the attempt and writes an exit record into the lock. A supervisor that finds an
 // exit record starts no agent. The attempt is reported as lost only if it is proved
-// that none of its processes is alive (see [Remains]). The proof is that the attempt's
-// control group, if it has one, is empty, and that no other live process may belong to
-// the attempt, judged by its environment, resource limits, parent and session.
+// that none of its processes is alive (see [Remains]). Normally the proof is that the
+// attempt's control group, if it has one, is empty, and that no other live process may
+// belong to the attempt, judged by its environment, resource limits, parent and session.
 //
 // An agent may have a lease ([Spec.Until], [Process.Extend]). When the lease ends, the
 // supervisor freezes the agent and all its descendants. So an agent whose worker is

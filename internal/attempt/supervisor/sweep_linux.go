@@ -48,8 +48,8 @@ func SweepMarked(variable, value string) (left []int, err error) {
 }
 
 // sweep ends the processes that the function find returns, until find returns none. It sends them
-// SIGTERM at first, and SIGKILL after leftoverGrace. If group is not nil, sweep then also kills the
-// control group as a whole. After sweepLimit it gives up, and returns the pids of the processes
+// SIGTERM, and SIGKILL after leftoverGrace. With SIGKILL it also kills the control group as a
+// whole, if group is not nil. After sweepLimit it gives up, and returns the pids of the processes
 // that are left and the error of find.
 func sweep(find func() ([]process, error), group *cgroup) (left []int, err error) {
 	begin := time.Now()

@@ -28,9 +28,9 @@ type Terminal struct {
 	Failed func(error)
 }
 
-// StartIn does the same as [Pool.Start], but it starts a new supervisor in a terminal, which
-// handles only this attempt. If no terminal can be opened, StartIn calls in.Failed and starts the
-// attempt without one.
+// StartIn does the same as [Pool.Start], but starts a new supervisor in a terminal. This supervisor
+// handles only this attempt. If it cannot be started, StartIn calls in.Failed and starts the
+// attempt without a terminal.
 func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
 	n, err := prepare(dir, spec)
 	if err != nil {

@@ -88,7 +88,7 @@ func (t *Terminals) For(task store.Task, spec plan.Task, log string, offset int6
 }
 
 // startSession starts a tmux session. A session of that name may still exist from the previous
-// attempt on the same bead (a task in the ledger): all attempts on a bead use the same session
+// attempt on the same bead (a work item): all attempts on a bead use the same session
 // name, and only one of them runs at a time. startSession waits up to 2 seconds for the old session
 // to end, and then ends it itself.
 func startSession(ctx context.Context, server *tmux.Server, session string, argv, env []string, dir string) error {

@@ -1,6 +1,6 @@
 // Package terminalview shows the terminals of agents to clients that have no terminal themselves,
 // such as pages in browsers. A view shows one terminal to one client. Many clients may watch a
-// terminal. Only one of them at a time has the keyboard, which means that it can type.
+// terminal. At most one of them at a time has the keyboard, which means that it can type.
 //
 // Each view has a tmux client of its own, which is read-only unless the view has the keyboard. All
 // views of a terminal have the same size: that of the view with the keyboard or, if none has it,
@@ -33,20 +33,18 @@ type Request struct {
 	Size fleet.TerminalSize
 }
 
-// Views holds all open views. Each view shows an agent's terminal to one client. Views is safe for
-// concurrent use.
+// Views holds all open views. It is safe for concurrent use.
 type Views struct {
 	mu     sync.Mutex
 	shared map[string]*shared // the key is the id of the terminal
 	open   int
 }
 
-// shared is the state that all views of one terminal share. Each view shows that terminal to one
-// client. The mutex of [Views] protects the fields.
+// shared is the state that all views of one terminal share. The mutex of [Views] protects it.
 type shared struct {
 	id       string
 	views    []*View // in the order in which they last reported their sizes
-	typist   *View   // the one view whose client may type; nil if there is none
+	typist   *View   // the view that has the keyboard; nil if none has
 	fixed    fleet.TerminalSize
 	measured time.Time // when the views last checked whether the user has attached another terminal
 }
@@ -63,8 +61,8 @@ func (s *shared) size() fleet.TerminalSize {
 	return s.views[len(s.views)-1].wanted
 }
 
-// notify tells every view of the terminal that the size of the views may have changed, or that
-// another view may have got the keyboard, which is the right to type.
+// notify tells every view of the terminal that the size of the views, or the view that has the
+// keyboard, may have changed.
 func (s *shared) notify() {
 	for _, v := range s.views {
 		select {
@@ -167,9 +165,9 @@ func (v *View) Resize(size fleet.TerminalSize) {
 	v.shared.notify()
 }
 
-// TakeKeyboard gives this view the keyboard, which is the right to type into the terminal. The view
-// that had it becomes read-only. The client should wait until [View.Run] reports a state with Mine
-// set, because keys that the client sends earlier may be lost.
+// TakeKeyboard gives this view the keyboard. The view that had it becomes read-only. The client
+// should wait until [View.Run] reports a state with Mine set, because keys that the client sends
+// earlier may be lost.
 func (v *View) TakeKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -177,7 +175,7 @@ func (v *View) TakeKeyboard() {
 	v.shared.notify()
 }
 
-// ReleaseKeyboard makes this view read-only again, if it has the right to type.
+// ReleaseKeyboard makes this view read-only again, if it has the keyboard.
 func (v *View) ReleaseKeyboard() {
 	v.all.mu.Lock()
 	defer v.all.mu.Unlock()
@@ -193,8 +191,7 @@ func (v *View) hasKeyboard() bool {
 	return v.shared.typist == v
 }
 
-// Type sends keys to the terminal. If the view does not have the keyboard, Type drops the keys, see
-// [View.TakeKeyboard].
+// Type sends keys to the terminal. If the view does not have the keyboard, Type drops the keys.
 func (v *View) Type(keys []byte) {
 	if !v.hasKeyboard() {
 		return
@@ -224,7 +221,8 @@ const (
 	// readSize is the maximum number of bytes of terminal output that a client gets at once.
 	readSize = 32 << 10
 	// maxFailures is how many failures in a row make [View.Run] return a [*DetachedError]. A
-	// failure is a read-only tmux client that ends within startWithin although its session still exists.
+	// failure is a read-only tmux client that ends within startWithin although its session still
+	// exists.
 	maxFailures = 3
 )
 
@@ -280,8 +278,8 @@ type running struct {
 	failures int    // number of failed tmux clients in a row, see maxFailures
 }
 
-// wait waits for lookEvery, after which it is time to read the task again. Meanwhile, when the size
-// of the views changes, or the right to type passes to another view, wait reports the new state.
+// wait waits for lookEvery, after which it is time to read the task again. Meanwhile it reports
+// each change of the size of the views, or of the user who has the keyboard.
 func (r *running) wait(ctx context.Context) error {
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
@@ -301,7 +299,7 @@ func (r *running) wait(ctx context.Context) error {
 
 // report calls the function r.state with the state s, unless nothing has changed since the last
 // report. It first sets the fields of s that depend on all views of the terminal: the size, and who
-// may type.
+// has the keyboard.
 func (r *running) report(s fleet.TerminalState) error {
 	r.all.mu.Lock()
 	s.TerminalSize, s.Typist = r.shared.size(), ""
@@ -349,8 +347,8 @@ func (r *running) show(ctx context.Context, task fleet.Task) (attached bool, err
 	return false, r.report(s)
 }
 
-// attach shows the session until the session ends. When this view gets or loses the right to type,
-// attach starts another tmux client. It also does so when the user has detached the client.
+// attach shows the session until the session ends. When this view gets or loses the keyboard, or
+// the user has detached the tmux client, attach starts another tmux client.
 func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	for {
 		typing := r.hasKeyboard()
@@ -390,7 +388,7 @@ func (r *running) attach(ctx context.Context, s fleet.TerminalState) error {
 	}
 }
 
-// errReattach is returned by [running.pump] if the view got or lost the right to type. Then attach
+// errReattach is returned by [running.pump] if the view got or lost the keyboard. Then attach
 // starts another tmux client, because a [tmux.Client] stays read-only or writable while it runs.
 var errReattach = errors.New("attach again")
 
@@ -447,7 +445,7 @@ func (r *running) pump(ctx context.Context, client *tmux.Client, s fleet.Termina
 
 // read sends the output of a tmux client to the channel chunks, and closes the channel at the end
 // of the output. It uses two buffers in turn: when the receiver takes a chunk, it must no longer
-// use the chunk before.
+// use the previous one.
 func read(client *tmux.Client, chunks chan<- []byte, stop <-chan struct{}) {
 	defer close(chunks)
 	buffers := [2][]byte{make([]byte, readSize), make([]byte, readSize)}

@@ -69,8 +69,8 @@ bind-key -T copy-mode MouseDrag1Pane send-keys -X begin-selection
 bind-key -T copy-mode MouseDragEnd1Pane send-keys -X copy-selection-and-cancel
 `
 
-// Initial size of a session's terminal, in columns and rows of characters. It applies until a
-// client attaches to the session.
+// Initial size of a session's terminal, in characters. It applies until a client attaches to the
+// session.
 const columns, rows = 200, 50
 
 // script returns the tmux commands that configure the server and create a session.

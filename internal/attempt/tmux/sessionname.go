@@ -43,9 +43,8 @@ func onlyAllowed(text string) bool {
 }
 
 // allowed reports whether tmux leaves a character in a session's name unchanged. It does not allow
-// dots and colons, which separate session, window and pane in a tmux target, and #, which begins a
-// tmux format. It also does not allow the characters that tmux escapes with a backslash or as octal
-// numbers.
+// dots and colons, which separate session, window and pane in a tmux target, nor #, which begins a
+// tmux format, nor characters that tmux escapes with a backslash or as octal numbers.
 func allowed(r rune) bool {
 	if r < utf8.RuneSelf {
 		return ' ' <= r && r <= '~' && !strings.ContainsRune(`.:#\$"'`, r)

@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// Start creates a detached session that runs a program in the folder dir. argv is the program with
-// its arguments. argv[0] must be an absolute path. The program gets its arguments unchanged: no
-// shell parses them.
+// Start creates a detached session that runs the program argv in the folder dir. argv[0] must be an
+// absolute path. The program gets its arguments unchanged: no shell parses them.
 //
-// env is the program's complete environment. The program inherits nothing from the environment of
-// the tmux server. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
-// it, and PATH and SHELL if they are missing. Entries that are not of the form NAME=VALUE have no
-// effect. Other users cannot see argv and env while they are passed to tmux.
+// env is the program's complete environment, whatever the environment of the tmux server is. tmux
+// sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in it, and PATH and SHELL
+// if they are missing. Entries that are not of the form NAME=VALUE have no effect. Other users
+// cannot see argv and env while they are passed to tmux.
 //
 // If a session of this name exists, the error is an [*ExistsError]. If the server stops answering
 // or dies during the call, Start returns another error, although the program may have been started.

@@ -11,8 +11,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Check is a condition that must hold when a chunk is done. A chunk is one of the tasks into which
-// a build divides its work. Exactly one of Command, File and URL must be set.
+// Check is a condition that must hold when a chunk is done. Exactly one of Command, File and URL
+// must be set.
 type Check struct {
 	// Name is shown to users in the build's list of events. If Name is empty, users see a text that
 	// is made from the other fields.
@@ -30,10 +30,10 @@ type Check struct {
 	// is replaced by a free port that the server should listen on.
 	URL    string `json:"url,omitempty"`
 	Status int    `json:"status,omitempty"` // HTTP status that URL must answer with; 0 means 200
-	// Contains is text that the page must contain. If the page is HTML and gaffer uses a browser,
-	// the text is searched in the document after the page's scripts have run. Otherwise the text is
-	// searched in the server's response. In the comparison, every sequence of white space counts as
-	// one space.
+	// Contains is text that the page must contain. In the full mode, if the page is HTML or
+	// Screenshot is set, the text is searched with a browser, in the document after its scripts
+	// have run. Otherwise the text is searched in the server's response. In the comparison, every
+	// sequence of white space counts as one space.
 	Contains   string `json:"contains,omitempty"`
 	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
 

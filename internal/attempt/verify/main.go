@@ -26,7 +26,7 @@ const (
 )
 
 // AttemptVariable is the environment variable with the number of the task's current attempt. The
-// first attempt has the number 1. If the variable is not set, the number is 1 too.
+// first attempt has the number 1, which is also the default.
 const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
 
 // Main is the main function of the command `gaffer verify CHECKS.json`. It reads a [Request] from
@@ -79,9 +79,8 @@ func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bo
 	return outcome.Passed, err
 }
 
-// OutcomePath returns the path of the file to which [Main] writes the outcome of an attempt. The
-// parameter request is the path of the file with the request, and attempt is the number of the
-// attempt.
+// OutcomePath returns the path of the file to which [Main] writes the outcome of the attempt with
+// this number. The parameter request is the path of the file with the request.
 func OutcomePath(request string, attempt int) string {
 	return fmt.Sprintf("%s.attempt-%d.json", strings.TrimSuffix(request, ".json"), attempt)
 }
@@ -119,8 +118,8 @@ func Load(path string) (Request, error) {
 	return r, nil
 }
 
-// reportSize is the maximum size of a report, in bytes. If a task's checks fail, the prompt of its
-// next attempt contains the report, but only this many bytes of it.
+// reportSize is the maximum size of a report, in bytes. Of a longer output of a failed verify
+// command, the agent's next attempt would receive only the last part.
 const reportSize = 2000
 
 // report returns the text that [Main] prints: the names of the failed checks, the summary, and as
@@ -148,8 +147,7 @@ func report(o Outcome) string {
 	return b.String() + o.Summary + "\n"
 }
 
-// indentedEnd returns the last part of text as indented lines. The result has at most as many bytes
-// as the parameter room says.
+// indentedEnd returns the last part of text as indented lines, with at most room bytes in total.
 func indentedEnd(text string, room int) string {
 	const margin = "  "
 	lines := strings.Split(text, "\n")

@@ -17,9 +17,8 @@ const (
 )
 
 // tryPage fetches the page at c.URL and checks the server's response. If full is true, it also uses
-// a browser: to take a screenshot if the check asks for one, and to search the expected text in a
-// page that is HTML. browser is the path of the browser program. picture is the path for the
-// screenshot.
+// a browser if the check asks for a screenshot, or for a text and the page is HTML. browser is the
+// path of the browser program. picture is the path for the screenshot.
 func tryPage(ctx context.Context, c Check, browser string, full bool, picture string) tryResult {
 	began := time.Now()
 	fetching, cancel := context.WithTimeout(ctx, c.timeout())

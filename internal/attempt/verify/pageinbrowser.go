@@ -95,9 +95,8 @@ func tryInBrowser(ctx context.Context, c Check, path, picture string, f tryResul
 }
 
 // load opens the page of check c. It waits until the page has loaded and contains the text of the
-// check. It stops waiting when the time for loading is over. It also stops when textTimeout has
-// passed since the page was loaded, even if the text is still missing. load returns the last state
-// of the page that it has read.
+// check. It stops waiting textTimeout after the page has loaded, or when the time for loading is
+// over. It returns the last state of the page that it has read.
 func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 	// Loading may take three quarters of the check's time, so that some time is left for a
 	// screenshot.
@@ -129,7 +128,7 @@ func (b *browser) load(ctx context.Context, c Check) (pageState, error) {
 				err = b.page.Err()
 			}
 			// err is nil if the last read of the page succeeded and only the time for loading is
-			// over. The caller then judges the page by what it contains so far, although it has not
+			// over. The caller then judges the page by what it contains so far, even if it has not
 			// loaded completely.
 			return last, err
 		case <-time.After(pollInterval):

@@ -22,7 +22,7 @@ const portPlaceholder = "{port}"
 type server struct {
 	group  *processGroup
 	output *output
-	port   string // port that replaces portPlaceholder; empty if no URL of the request contains portPlaceholder
+	port   string // port that replaces portPlaceholder; empty if no URL of the request contains that
 }
 
 // startServer starts a shell command as the server. The command should run until it is stopped. If
@@ -142,9 +142,9 @@ func endpoint(address string) (string, error) {
 }
 
 // serve starts the request's server if it is not running, and returns the check c with the server's
-// port in its URL. If the server does not listen in time, serve stops it and returns a result that
-// describes the problem. The next try of a check then starts a new server. If the request has no
-// Serve command, serve returns c unchanged.
+// port in its URL. If the server ends or does not listen in time, serve stops it and returns a
+// result that describes the problem. The next try of a check then starts a new server. If the
+// request has no Serve command, serve returns c unchanged.
 func (v *verification) serve(ctx context.Context, c Check) (Check, tryResult) {
 	if v.request.Serve == "" {
 		return c, tryResult{}

@@ -118,8 +118,8 @@ func minimalReason(checks []Check) string {
 }
 
 // summarize counts the checks that passed. If the mode is not full, the summary also contains the
-// mode and the reason for it. The result passed is true if at least one check was made and all
-// checks passed.
+// mode and the reason for it. passed is true if at least one check was made, and all checks that
+// were made passed.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -163,9 +163,9 @@ func (v *verification) run(ctx context.Context) {
 }
 
 // check runs the check c, and runs it a second time if it fails. If the browser cannot be started
-// and the request sets no mode, the method switches to the reduced mode and runs the check again
-// without the browser. The mode stays reduced for the remaining checks. A browser that does not
-// start is no reason for a failure, because the agent cannot repair it.
+// and the request sets no mode, check switches to the reduced mode and runs c again without the
+// browser. The mode stays reduced for the remaining checks. A browser that does not start is no
+// reason for a failure, because the agent cannot repair it.
 func (v *verification) check(ctx context.Context, c Check, picture string) (f tryResult, retried bool) {
 	f = v.try(ctx, c, picture)
 	if !f.ok() && v.pause(ctx) {

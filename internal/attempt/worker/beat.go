@@ -13,9 +13,8 @@ import (
 )
 
 // The worker reports to the engine with heartbeats. Normally it sends one every maxBeatInterval. If
-// it has something new to report, it already sends the next heartbeat when minBeatInterval has
-// passed since the last one. If a lease is short, the worker sends heartbeats more often than
-// normally, see [beatTimer.wait].
+// it has something new to report, it sends the next one minBeatInterval after the last. If a lease
+// is short, it sends heartbeats more often, see [beatTimer.wait].
 const (
 	maxBeatInterval = 15 * time.Second
 	minBeatInterval = 100 * time.Millisecond
@@ -109,10 +108,9 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// sendBeat sends one heartbeat. If a lease can expire, the heartbeat has a timeout, so that the
-// worker can send another one before the lease ends. If the worker has a name, users can see it.
-// Then the heartbeat has a timeout too, so that the worker can send another one before it is shown
-// as offline. Otherwise there is no timeout.
+// sendBeat sends one heartbeat. It has a timeout if a lease can expire, so that the worker can send
+// another heartbeat before the lease ends. It also has a timeout if the worker has a name, so that
+// the worker can send another heartbeat before users see it as offline.
 func (w *Worker) sendBeat(ctx context.Context, self store.Worker, held []engine.HeldAttempt, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -146,9 +144,8 @@ func (w *Worker) describe() store.Worker {
 	return self
 }
 
-// shownTask returns the id of the task that users see for the worker. A task that waits for the
-// user comes first. Among several such tasks, or if there is none, the oldest attempt decides. The
-// result is "" if the worker holds no attempt.
+// shownTask returns the id of the task that users see for the worker. Tasks that wait for the user
+// come first, then those with older attempts. The result is "" if the worker holds no attempt.
 func (w *Worker) shownTask() string {
 	var shown *heldAttempt
 	for _, h := range w.held {

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/pause"
 )
 
-// claimNext asks the engine for a task if the worker can run one more attempt and waits for no
-// answer to an earlier claim. It does not wait for the answer, so that heartbeats are not delayed.
+// claimNext asks the engine for a task if the worker may run one more attempt and no earlier claim
+// is unanswered. It does not wait for the answer, so that heartbeats are not delayed.
 func (w *Worker) claimNext(ctx context.Context) {
 	if !w.mayClaim || w.claiming || w.claimsNothing() {
 		return

@@ -17,8 +17,8 @@ type events struct {
 	ctx context.Context
 }
 
-// outputSource is the value of the field Source in the worker's reports to the engine. Source says
-// how the worker knows what its agents do. This value means: from the agents' output.
+// outputSource is a value of the field Source in the worker's reports to the engine. It means that
+// the worker knows from the agents' output what the agents do.
 const outputSource = "output"
 
 // Doing implements [runner.Owner]: it stores the agent's activity for the next heartbeat. It also

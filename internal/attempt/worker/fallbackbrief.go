@@ -20,8 +20,8 @@ import (
 )
 
 // account returns the user's account with this name for an agent. The empty name means the account
-// that the agent program uses by default. Every worker has that account, so ok is then true. ok is
-// false if the worker has no account with the name.
+// that the agent program uses by default, which every worker has. ok is false if the worker has no
+// account with the name.
 func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 	for _, a := range w.opts.Accounts {
 		if a.Agent == agent && a.Name == name {
@@ -35,17 +35,14 @@ func (w *Worker) account(agent, name string) (_ account.Account, ok bool) {
 // own is the account of this attempt. There are three cases:
 //   - If there is no previous attempt, or another worker ran it, or the task runs a command instead
 //     of an agent, the result is empty.
-//   - If the previous attempt had the same agent, this attempt continues the conversation of that
-//     attempt, unless a new conversation was requested. If the conversation belongs to another
-//     account, it is first copied to own.
+//   - If the previous attempt had the same agent, this attempt continues its conversation, unless a
+//     new one was requested. If the conversation belongs to another account, it is first copied to
+//     own.
 //   - If the copy fails, or if the previous attempt had another agent, the agent begins a new
-//     conversation. The field handover of the result then has a text about what the previous agent
-//     has done.
+//     conversation, and the result has a handover.
 func (h *heldAttempt) conversation(spec plan.Task, own account.Account) conversation {
 	before, thread := h.Before, earlierThread(h.Assignment, spec)
 	if before == nil || before.Worker != h.Attempt.Worker || len(spec.Argv) > 0 {
-		// Nothing can be continued: there is no previous attempt, or another worker ran it, or the
-		// task runs a command instead of an agent.
 		return conversation{}
 	}
 	if thread != "" && before.Account != h.Attempt.Account {

@@ -39,11 +39,11 @@ func completeFork(with agent.Agent, job *runner.Job) {
 	job.Request.Fork = &f
 }
 
-// bringConversation prepares an attempt at a fork, which is a task that continues a copy of the
-// conversation of another task. If that other task used another account, bringConversation copies
-// the conversation to the account of this attempt. If this worker does not have the other account,
-// or that account does not have the conversation, it does nothing and returns nil. The agent
-// program then reports that the conversation is missing.
+// bringConversation prepares an attempt at a fork. If the other task, whose conversation the fork
+// continues, used another account, bringConversation copies the conversation to the account of this
+// attempt. If this worker does not have the other account, or that account does not have the
+// conversation, it does nothing and returns nil. The agent program then reports that the
+// conversation is missing.
 func (h *heldAttempt) bringConversation(spec plan.Task, job runner.Job) error {
 	from, ok := h.worker.account(job.Agent, spec.Fork.Account)
 	if !ok || spec.Fork.Account == job.Account.Name {

@@ -37,7 +37,7 @@ type heldAttempt struct {
 
 	attempt        *runner.Attempt // nil until this worker has started the agent or found it running
 	now            fleet.Progress
-	endless        bool              // the agent's supervisor was told that the lease never ends
+	endless        bool              // the lease of the agent's supervisor never ends, as far as the worker knows
 	questions      map[string]string // open questions: key is the engine's id, value the agent's id
 	dropped        []string          // agent's ids of the questions that it has withdrawn recently
 	orderedWaiting bool              // according to the engine's last answer, the agent waits for the user

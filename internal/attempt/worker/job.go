@@ -38,9 +38,8 @@ func jobOf(a engine.Assignment, spec plan.Task, c conversation) runner.Job {
 //     setSandbox sets [agent.InAnOuter].
 //   - The program must make its own sandbox: setSandbox sets [agent.OwnSandbox] or, without
 //     network, [agent.OwnOffline].
-//   - Otherwise setSandbox sets nothing, and the adapter launches the program as if gaffer had no
-//     sandbox. That includes a program which runs inside a sandbox of gaffer and can make its own
-//     in there.
+//   - Otherwise, for example if the program can make its own sandbox inside that of gaffer,
+//     setSandbox sets nothing. The adapter then launches the program as if gaffer had no sandbox.
 func setSandbox(r *agent.Request, s sandbox.Spec, work string) {
 	switch {
 	case s.Outside() && s.Nested:

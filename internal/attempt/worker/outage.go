@@ -43,9 +43,8 @@ func (c *outageNotices) noteAnswer(what string, err error) {
 	}
 }
 
-// isAnswer reports whether the engine answered a request. The parameter err is the result of the
-// request. The engine's answer may be that the request succeeded, that there is no task, that the
-// request is refused, or that the request is invalid. Any other error counts as no answer.
+// isAnswer reports whether the engine answered the request that returned err. The answer may be
+// success, no task, a refusal, or that the request is invalid. Any other error counts as no answer.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()

@@ -15,8 +15,8 @@ import (
 )
 
 // finish reports to the engine how the attempt has ended. It repeats the request until the engine
-// acknowledges it, or says that the attempt no longer belongs to this worker. With the same
-// request, the worker claims its next task.
+// acknowledges it, or says that the attempt no longer belongs to this worker. The same request
+// claims the worker's next task.
 func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
@@ -55,7 +55,7 @@ const diffWithin = 10 * time.Second
 
 // diff returns what the attempt has changed in its worktree. It returns nil if the attempt has no
 // worktree or if the diff cannot be computed. finish calls diff before it reports the end of the
-// attempt, because other attempts may change the files after that.
+// attempt, because the files may change after that.
 func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {

@@ -187,8 +187,8 @@ func (s *reservations) shouldReport(now time.Time) bool {
 	return true
 }
 
-// shouldReportEnd reports whether to notify the user that a shortage has ended. It does so once for
-// each shortage that was reported.
+// shouldReportEnd reports whether to notify the user that a shortage has ended. It returns true
+// once for each shortage that was reported.
 func (s *reservations) shouldReportEnd() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

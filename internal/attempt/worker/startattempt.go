@@ -35,9 +35,9 @@ func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: events{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets(), Machine: w.opts.Machine}
 }
 
-// startOrAdopt starts the agent, or takes over an agent that an earlier process of this worker has
-// started. If the agent was started, but it and its supervisor have been killed, the error is
-// errLost.
+// startOrAdopt starts the agent, or takes it over if it was started before, for example by an
+// earlier process of this worker. If the agent was started, but it and its supervisor have been
+// killed, the error is errLost.
 func (h *heldAttempt) startOrAdopt(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)

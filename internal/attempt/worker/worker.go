@@ -64,8 +64,8 @@ type Options struct {
 	// NewKey returns a new unique key for a request. If the answer to a request is lost, the
 	// request is repeated with the same key.
 	NewKey func() string
-	// NoCommands is not nil if this worker must not run commands to look up secrets. If a secret
-	// needs a command, the lookup then fails with this error. Nil means that such commands may run.
+	// NoCommands is the error with which the lookup of a secret fails if it needs a command. Nil
+	// means that this worker may run such commands.
 	NoCommands error
 	// Supervisor configures the supervisors. A supervisor is a process that runs one agent.
 	Supervisor supervisor.Options
@@ -80,14 +80,13 @@ type Options struct {
 	// Machine runs programs in sandboxes. It must be set if Sandbox is not nil.
 	Machine *sandbox.Machine
 	// Quotas returns the limits on processes and open files. The worker starts another attempt only
-	// if the attempt fits within these limits. A nil Quotas means the limits of the operating
-	// system.
+	// if it fits within them. Nil means the limits of the operating system.
 	Quotas func() []supervisor.ResourceLimit
 }
 
-// secrets returns the resolver for the environment variables of an agent whose values are
-// references to secrets. The resolver runs commands in the project's folder. It does not run them
-// in the task's folder, because that may contain programs that an agent wrote.
+// secrets returns the resolver for references to secrets in an agent's environment variables. The
+// resolver runs commands in the project's folder. It does not use the task's folder, because that
+// may contain programs that an agent wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
@@ -287,10 +286,9 @@ func (w *Worker) removeReported(ctx context.Context, h *heldAttempt, next *engin
 // The worker does not delete the folder itself: the program that uses the worker deletes it later.
 const doneSuffix = supervisor.DoneSuffix
 
-// discardFolder discards the folder of an attempt whose end was reported. It first offers the
-// folder to the worker's pool of supervisors, which can reuse the folder and its supervisor for
-// another attempt. If the pool does not take it, discardFolder appends doneSuffix to the folder's
-// name.
+// discardFolder offers the folder of a reported attempt to the worker's pool of supervisors, which
+// can reuse the folder for another attempt. If the pool does not take it, discardFolder appends
+// doneSuffix to the folder's name.
 func (w *Worker) discardFolder(dir string) {
 	if w.pool.Recycle(dir) {
 		return

@@ -15,9 +15,8 @@ import (
 // workflow consists of waves. The tasks of a wave run at the same time, and the waves run one after
 // the other. A workflow gets a merge task after each wave of several tasks and, if needed, one at
 // the end. Other plans get a merge task before each task that needs the work of several tasks. So a
-// merge conflict is the failure of a task, which the user can see, repair and retry. The plan of a
-// team, whose agents work together, gets no merge tasks, because package teammerge merges the work
-// of a team.
+// merge conflict is the failure of a task, which the user can see, repair and retry. A team of
+// agents gets no merge tasks, because package teammerge merges its work.
 func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 	switch {
 	case p.Team != nil:
@@ -29,10 +28,10 @@ func AddMergeTasks(p plan.Plan, run string) (plan.Plan, error) {
 }
 
 // RemoveMergeTasks is the reverse of [AddMergeTasks], for the plan of a run that is not a workflow.
-// It removes the merge tasks. It also removes the branches that AddMergeTasks gave to other tasks,
-// and the bases, which are the starting points of these branches. It leaves one change in place: if
-// AddMergeTasks let a task start from the branch of another task, the id of that other task stays
-// in the field After of the first task.
+// It removes the merge tasks, the branches that AddMergeTasks gave to other tasks, and the bases of
+// all tasks, which are where their branches start. It leaves one change in place: if AddMergeTasks
+// let a task start from the branch of another task, the id of that other task stays in the field
+// After of the first task.
 func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	added := map[string]bool{}
 	for _, t := range p.Tasks {
@@ -56,10 +55,8 @@ func RemoveMergeTasks(p plan.Plan, run string) plan.Plan {
 	return p
 }
 
-// addMergesOfWaves adds the merge tasks of a workflow. A wave is a group of tasks that run at the
-// same time. There is one merge task after each wave of several tasks and, if needed, one at the
-// end. addMergesOfWaves renumbers the waves: the tasks of wave n get the wave 2n-1, and their merge
-// task gets the wave 2n.
+// addMergesOfWaves adds the merge tasks of a workflow, see [AddMergeTasks]. It renumbers the waves:
+// the tasks of wave n get the wave 2n-1, and their merge task gets the wave 2n.
 func addMergesOfWaves(p plan.Plan, run string) (plan.Plan, error) {
 	byWave, last := map[int][]plan.Task{}, 0
 	for _, t := range p.Tasks {

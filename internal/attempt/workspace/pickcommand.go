@@ -123,9 +123,8 @@ func picked(ctx context.Context, repo *worktree.Repo, s selection.PickInput, own
 			return "", "", err
 		}
 		if at.Commit == own.Base.Commit {
-			// The candidate has no commits of its own. Its branch still ends at the commit at which
-			// the branch of the picking task starts. So Contains would return true although no
-			// attempt has picked the candidate.
+			// The candidate has no commits of its own: its branch ends where the branch of the
+			// picking task starts. So Contains would return true even if no attempt has picked it.
 			continue
 		}
 		if in, err := repo.Contains(ctx, own.Branch, at.Commit); err != nil || in {

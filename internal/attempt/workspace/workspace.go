@@ -147,8 +147,8 @@ func resolveBase(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree
 // Commit implements [worker.Workspace]: it commits what a task has left uncommitted in its
 // worktree. It does nothing for a task of a team of agents, because the team checks and commits its
 // worktrees itself. For a task of a workflow file, Commit also commits nothing: its work is
-// committed later, when its branch is merged or another worktree starts from it. For all tasks
-// except those of a team, Commit returns a [*TreeGoneError] if the worktree is missing.
+// committed later, when its branch is merged or another worktree starts from it. Commit returns a
+// [*TreeGoneError] if the worktree of a task is missing, but not for tasks of a team.
 func (w Workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := w.treeOf(t.TaskKey, task)
 	if spec == nil || task.SharedWorktree != "" && w.Workflow == nil { // no worktree, or one of a team of agents, which checks it itself
@@ -209,8 +209,8 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	case task.Agent == MergeAgent:
 		return nil
 	case flow != nil && task.Worktree:
-		spec.Base.Commit = flow.Branch // this branch has the work of earlier waves (groups of tasks)
-	case flow != nil: // a task that is alone in its wave (group of tasks) works directly on the workflow's branch
+		spec.Base.Commit = flow.Branch // this branch has the work of earlier waves
+	case flow != nil: // a task that is alone in its wave works directly on the workflow's branch
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case task.SharedWorktree != "":
 		spec.Task, spec.Base.Commit = task.SharedWorktree, task.Base
@@ -224,9 +224,9 @@ func (w Workspace) treeOf(key store.TaskKey, task plan.Task) *worktree.Spec {
 	return spec
 }
 
-// workflowTree is the name of the worktree that tasks of a workflow share. The tasks of a workflow
-// are grouped into waves, which run one after the other. All tasks that are alone in their wave
-// work in this worktree, whose name has workflowTree in place of a task's id.
+// workflowTree is used in place of a task's id for the worktree that tasks of a workflow share. The
+// tasks of a workflow are grouped into waves, which run one after the other. All tasks that are
+// alone in their wave work in this worktree.
 const workflowTree = "workflow"
 
 // Worktree returns the path of the repository that a task's worktree belongs to, and the worktree's

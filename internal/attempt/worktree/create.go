@@ -22,8 +22,8 @@ type Spec struct {
 	Root   string // parent folder: the path of the worktree is <Root>/<run>/<task>
 
 	// Start is the id of the commit at which a new branch starts. Empty means Base. Start differs
-	// from Base only if the task is a fork: it continues from a copy of another task. The branch of
-	// a fork starts with the other task's work, which counts as part of the fork's change.
+	// from Base only for a fork, which is a task that continues from another task. The branch of a
+	// fork starts with the other task's work, which counts as part of the fork's change.
 	Start string
 
 	// Shared marks a branch that does not belong to this task alone. The branch may already exist
@@ -241,7 +241,7 @@ func checkOut(ctx context.Context, g git.Client, rec record, list []git.Worktree
 
 // undoCreation deletes what an incomplete creation has left, so that the caller can call Create
 // again with another Spec. It does nothing if the worktree was completely created earlier. It also
-// does nothing if ctx is canceled: then the next call of Create completes the creation.
+// does nothing if ctx has ended: then the next call of Create completes the creation.
 func (r *Repo) undoCreation(ctx context.Context, g git.Client, rec record) error {
 	if rec.Made || ctx.Err() != nil {
 		return nil

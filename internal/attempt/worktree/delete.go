@@ -12,9 +12,9 @@ import (
 )
 
 // deleteWorktree deletes a worktree's folder, even if there is work in it, and removes the worktree
-// from git's list of worktrees, which the caller passes as list. If the folder has content, but git
-// does not list it as a linked worktree, deleteWorktree deletes nothing and returns a
-// [*git.TakenError].
+// from git's list of worktrees. The parameter list is a copy of that list. If the folder has
+// content, but git does not list it as a linked worktree, deleteWorktree deletes nothing and
+// returns a [*git.TakenError].
 func (r *Repo) deleteWorktree(ctx context.Context, g git.Client, rec record, list []git.Worktree) error {
 	e, registered := git.FindLinked(list, rec.Path)
 	filled, err := folder.IsFilled(rec.Path)

@@ -55,7 +55,7 @@ func (r *Repo) Discard(ctx context.Context, t Tree) (done Discarded, err error) 
 		if rec.Removing != "" && !filled { // an earlier call was interrupted after it deleted the folder
 			done, recorded, err = findDiscarded(ctx, g, t)
 		}
-		if err == nil && !recorded { // first call, or the interrupted call was one of Remove, which records nothing
+		if err == nil && !recorded { // also if an interrupted call was one of Remove, which creates no discarded ref
 			done, err = r.recordDiscarded(ctx, g, &rec)
 		}
 		if err != nil {

@@ -27,8 +27,7 @@ func processesIn(_ context.Context, dir string) ([]Occupant, error) {
 		if err != nil {
 			continue
 		}
-		// If the process's current folder was deleted, the target of the link ends with "
-		// (deleted)".
+		// If the process's folder was deleted, the link has " (deleted)" after the folder's path.
 		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 		if err != nil || !inside(dir, strings.TrimSuffix(cwd, " (deleted)")) || startedByGaffer(pid) {
 			continue

@@ -75,10 +75,8 @@ func (e *KeptError) Hint() string {
 	return fmt.Sprintf("merge or push %s, or force the removal: a rescue ref keeps it, and the branch stays", e.Tree.Branch)
 }
 
-// mayBeRemoved reports whether a worktree may be removed. The result is always false if a process
-// uses the worktree, or if the worktree is locked or contains another repository. Without force, it
-// is also false if the worktree has uncommitted files, or commits that no other branch and no
-// remote has. force allows the removal of such work, because a rescue ref keeps it.
+// mayBeRemoved reports whether a worktree with the status s may be removed. See [Repo.Remove] for
+// the conditions. force allows the removal of work, because a rescue ref keeps it.
 func mayBeRemoved(s Status, force bool) bool {
 	if len(s.Occupants) > 0 || s.Locked != "" || len(s.Nested) > 0 {
 		return false

@@ -97,7 +97,8 @@ func (r *Repo) readGitList(ctx context.Context, g git.Client, path string, s *St
 
 // countCommits counts the commits since the worktree's base commit. ahead is the number of these
 // commits that head has, or 0 if head is empty. unpushed is the number of these commits, on head or
-// on the task's branch, that would be lost if the worktree and its branch were deleted.
+// on the task's branch, that would be lost if the worktree was removed and its branch deleted. A
+// shared branch is never deleted.
 func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead, unpushed int, err error) {
 	if head != "" {
 		if ahead, err = g.CountCommits(ctx, head, "--not", t.Base.Commit); err != nil {
@@ -109,7 +110,7 @@ func countCommits(ctx context.Context, g git.Client, t Tree, head string) (ahead
 		return ahead, 0, err
 	}
 	args := append(tips, "--not", t.Base.Commit)
-	if !t.Shared { // this branch may be deleted, so do not count on it; a shared branch is never deleted
+	if !t.Shared { // this branch may be deleted, so commits that only it has would be lost
 		args = append(args, "--exclude="+t.Branch)
 	}
 	unpushed, err = g.CountCommits(ctx, append(args, "--branches", "--remotes")...)

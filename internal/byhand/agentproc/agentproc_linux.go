@@ -64,7 +64,8 @@ func nameOfProcess(pid int) string {
 }
 
 // Find reads the process with this pid from /proc/PID/stat. It does not set the field Program. It
-// returns false if it cannot read the file, for example because the process does not exist.
+// returns false if it cannot read or parse the file, for example because the process does not
+// exist.
 func Find(pid int) (Process, bool) {
 	var buf [1024]byte
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -185,7 +186,7 @@ func arguments(pid int) []string {
 	return words[:min(len(words), limit)]
 }
 
-// readProc reads the file /proc/<pid>/<name>, at most limit bytes of it. After an error, it returns
+// readProc reads the file /proc/PID/name, at most limit bytes of it. After an error, it returns
 // what it has read so far.
 func readProc(pid int, name string, limit int) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

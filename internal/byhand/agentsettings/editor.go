@@ -255,9 +255,9 @@ func (e *Editor) apply(ctx context.Context, shown Edit) error {
 }
 
 // planAgain plans an edit for the current content of the file. shown is the edit that the user has
-// seen. Another program may have changed the file since then. planAgain returns a ChangedError if,
-// because of this change, the new edit leaves out other settings entries than shown. Other changes
-// of the file do not matter.
+// seen. If another program has changed the file since then, and the new edit leaves out other
+// settings entries than shown, planAgain returns a ChangedError. Other changes of the file do not
+// matter.
 func (e *Editor) planAgain(shown Edit) (Edit, error) {
 	plan := e.plan
 	if shown.undo {

@@ -22,8 +22,8 @@ func (e *TextError) Invalid() bool { return true }
 // Hint returns advice for the user.
 func (e *TextError) Hint() string { return "nothing was written; correct the file and try again" }
 
-// ShapeError reports that a value in a settings file does not have the type that the program that
-// reads the file expects.
+// ShapeError reports that a value in a settings file has another type than the file's program
+// expects.
 type ShapeError struct {
 	At          string // path of the value in the file, such as hooks.Stop; empty for the whole file
 	Line        int

@@ -118,10 +118,9 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 	if len(list) == 0 {
 		return []Splice{t.fillEmpty(container, l, text)}
 	}
-	// The function after returns the offset at which new text is inserted. Its parameter is the
-	// offset at which the last value, or the comma after that value, ends. If each value has its
-	// own line, the text is inserted after the comments on that line, so that they stay next to the
-	// last value.
+	// after returns the offset at which new text is inserted. The parameter at is the end of the
+	// last value, or of the comma after it. If each value has its own line, the text is inserted
+	// after the comments on that line, so that they stay next to the last value.
 	after := func(at int) int {
 		if l.lines {
 			return t.lineEnd(at)
@@ -138,8 +137,7 @@ func (t *jsonText) appendParts(container jsontree.Value, b newValue) []Splice {
 
 // lineEnd returns the offset at which text can be inserted without separating a comment from the
 // value before it. If only comments follow after offset on the line, this is the end of the last
-// comment. If there is no comment, or if something else follows on the line, it is the parameter
-// offset.
+// comment. If there is no comment, or if something else follows on the line, it is offset.
 func (t *jsonText) lineEnd(offset int) int {
 	end := offset
 	for i := offset; i < len(t.src); {

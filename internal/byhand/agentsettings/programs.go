@@ -64,8 +64,8 @@ const (
 	// hookTimeout is the timeout of hooks. Other timeouts apply to permission requests, and to the
 	// events Interrupt and SessionEnd of Codex.
 	hookTimeout = 5
-	// The timeout of a hook for permission requests is [Integration.Answer] plus askTimeout. In
-	// this additional time, gaffer stores the question and later withdraws it.
+	// askTimeout is added to [Integration.Answer] for the timeout of permission requests. In this
+	// additional time, gaffer stores the question and later withdraws it.
 	askTimeout = 10
 	// codexLastTimeout is for the events Interrupt and SessionEnd of Codex. Codex shortens a longer
 	// timeout for them and prints a warning.

@@ -213,8 +213,8 @@ type formatWriter interface {
 
 // inspection says which of gaffer's entries a file has.
 type inspection struct {
-	// complete means that the file has no outdated entries of gaffer, and that it has all entries
-	// with the right values. Entries in kept may be missing.
+	// complete means that the file has all entries with the right values, except those in kept. A
+	// JSON file must also have no outdated entries of gaffer.
 	complete    bool
 	kept        []string // see Change.Kept
 	nonStandard string   // see Change.NonStandard

@@ -73,8 +73,7 @@ const (
 	// forgetDead applies to a session whose process has ended. It is how long the session's state
 	// file is kept after the session's last event.
 	forgetDead = time.Hour
-	// forgetUnknown applies to a session whose process is unknown. It is how long the session's
-	// state file is kept after the session's last event.
+	// forgetUnknown is the same for a session if it is unknown whether its process is running.
 	forgetUnknown = 24 * time.Hour
 	// skipUnansweredFor is how long a tmux server is not queried after it has failed to answer.
 	skipUnansweredFor = time.Minute
@@ -139,11 +138,10 @@ type candidate struct {
 	terminal    uint64
 }
 
-// gather returns a candidate, which is a possible agent, for each process of an agent program. It
-// also returns one for each session that belongs to none of these processes. If a process has
-// several sessions, gather uses the one with the latest hook event. It skips agents that gaffer
-// runs. It also skips processes with another HOME, such as agents of a test, because they do not
-// belong to this user's setup.
+// gather returns a candidate for each process of an agent in a terminal, and for each session that
+// belongs to none of these processes. If a process has several sessions, gather uses the one with
+// the latest hook event. It skips agents that gaffer runs. It also skips processes with another
+// HOME, such as agents of a test, because they do not belong to this user's setup.
 func (l *Finder) gather(docs []*document) []*candidate {
 	var list []*candidate
 	known := map[identity]startEnvironment{}
@@ -251,8 +249,8 @@ func readSessionFile(config string, pid int) *SessionFile {
 
 // rollout returns the state of a Codex thread according to its rollout, which is Codex's log of the
 // thread. It reads the log file that the process has open. If there is none, it reads the log file
-// that the hooks have named. It returns nil if it cannot read a log. rollout caches the result, and
-// reads the file again only if the file has changed.
+// that the hooks have named. It returns nil if it cannot read a log. While the result is cached,
+// rollout reads the file again only if the file has changed.
 func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
@@ -287,9 +285,9 @@ func (l *Finder) dropUnusedRollouts() {
 	}
 }
 
-// readTitles adds the titles of tmux panes to the candidates, which are possible agents. It queries
-// only the tmux servers of agents whose status may depend on a title, and each server only once. An
-// agent's pane is the one with the same terminal device as the agent's process.
+// readTitles adds the titles of tmux panes to the candidates. It queries only the tmux servers of
+// agents whose status may depend on a title, and each server only once. An agent's pane is the one
+// with the same terminal device as the agent's process.
 func (l *Finder) readTitles(ctx context.Context, list []*candidate) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}

@@ -25,7 +25,7 @@ type sourceStatus struct {
 // source that is certainly out of date: one that is about another process, or that another source
 // contradicts.
 //
-// Judge returns false if the agent is gone. That is so in two cases:
+// Judge returns false if the agent is gone, in two cases:
 //   - The agent's process has ended.
 //   - It is unknown whether the process is alive, and the session has ended or has had no event for
 //     an hour.

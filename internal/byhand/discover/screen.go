@@ -26,8 +26,8 @@ var setupScreens = []struct{ text, what string }{
 // program asks the user to decide something.
 var promptTexts = []string{"Esc to cancel", "Press enter to confirm", "Enter to select", "Allow execution of"}
 
-// fromScreen derives the agent's status from the text in the agent's tmux pane. This source of the
-// status is the least reliable one, because each version of an agent program may change its texts.
+// fromScreen derives the agent's status from the text in the agent's tmux pane. This is the least
+// reliable source, because each version of an agent program may change its texts.
 func (e Evidence) fromScreen(time.Time) (sourceStatus, bool) {
 	if strings.TrimSpace(e.Screen) == "" {
 		return sourceStatus{}, false

@@ -26,7 +26,7 @@ const (
 	NotifyLoop                           // notify the user that the agent repeats the same action
 	NotifyContext                        // notify the user that the agent's context is about to be compacted
 	AskUser                              // ask the user, because the agent cannot continue without a decision
-	Withdraw                             // withdraw gaffer's question to the user, whose answer is no longer needed; Text is its id
+	Withdraw                             // withdraw gaffer's question to the user, because the answer is no longer needed
 )
 
 // handlers maps the name of an event to its handler. Events without a handler are ignored. An

@@ -149,9 +149,9 @@ func (f Folder) Sessions() []Session {
 	return list
 }
 
-// read returns the documents of all sessions with their paths. The result useless holds the names
-// of files that the caller may delete: the invalid documents, and all files with the usage of
-// sessions. The caller may delete a usage file only if it is old.
+// read returns the documents of all sessions with their paths. It looks at no more than maxDocs
+// files. The result useless holds the names of the invalid documents, which the caller may delete,
+// and of all files with the usage of sessions, which the caller may delete if they are old.
 func (f Folder) read() (list []Session, paths, useless []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {

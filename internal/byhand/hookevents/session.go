@@ -98,8 +98,7 @@ func (s Session) WaitsFor() string {
 	return describeCall(a.Tool, a.What)
 }
 
-// describeCall returns a tool call on one line, such as "Bash: make". Each of the parameters tool
-// and what may be empty.
+// describeCall returns a tool call on one line, such as "Bash: make". Both parameters may be empty.
 func describeCall(tool, what string) string {
 	if tool == "" || what == "" {
 		return tool + what

@@ -10,9 +10,9 @@ import (
 // variable GAFFER_ROLE sets the role. If it is not set, the agent of an attempt has the role
 // [Worker], and any other agent has the role [Person].
 //
-// The parameter named is the role on the command line, or empty. If GAFFER_ROLE is not set and the
-// agent does not belong to an attempt, named may be any role, and replaces the role. Otherwise
-// named may only be the same role or [Reader]. Identify returns an error for any other role.
+// The parameter named is the role on the command line. If it is not empty, it replaces this role.
+// But if GAFFER_ROLE is set or the agent belongs to an attempt, named may only be the same role or
+// [Reader]: for any other role, Identify returns an error.
 func Identify(getenv func(string) string, named string) (Caller, error) {
 	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {

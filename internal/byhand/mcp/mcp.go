@@ -27,7 +27,7 @@ const (
 	// plan of maxPlan ASCII characters in which quotes and line breaks are escaped.
 	maxLine = 16 << 20
 	// maxCalls is the maximum number of tool calls that run at the same time. Further calls wait
-	// until another call ends. Calls that wait for an answer of the user do not count.
+	// until another call ends. Calls that wait for the user's answer do not count.
 	maxCalls = 32
 	// maxAsked is the maximum number of questions to the user that one server keeps open at a time.
 	maxAsked = 16
@@ -85,8 +85,8 @@ type Server struct {
 	callSlots     chan struct{} // semaphore with a slot for each running call
 	questionSlots chan struct{} // semaphore with a slot for each question that the user has not answered yet
 
-	// clientGone is a context. It is cancelled when the input from the client has ended, or when
-	// sending to the client has failed. This ends the tool calls that wait for the user.
+	// clientGone is cancelled when the input from the client has ended, or when sending to the
+	// client has failed. This ends the tool calls that wait for the user.
 	clientGone     context.Context
 	markClientGone context.CancelFunc
 }
@@ -143,7 +143,7 @@ func (s *Server) refuse(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // Serve handles the client's requests until the input stream or ctx ends. Then it still answers the
-// requests that it has received, except requests that wait for the user.
+// requests that it has received, for at most finishTimeout. Calls that wait for the user fail.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer s.markClientGone()
 	err := s.sdk.Run(context.WithoutCancel(ctx), &streamTransport{in: in, out: out, stop: ctx, inputEnded: s.markClientGone})

@@ -125,5 +125,5 @@ func (e *planError) Error() string { return "the plan: " + e.problem }
 // plan.
 func (e *planError) Invalid() bool { return true }
 
-// Hint returns advice for the agent that submitted the plan.
+// Hint returns advice for the agent that tried to submit the plan.
 func (e *planError) Hint() string { return e.next }

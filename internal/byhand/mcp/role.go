@@ -109,19 +109,19 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
 }
 
-// Conflict tells the caller that the tool was refused.
+// Conflict tells the caller that the tool call was refused.
 func (e *RefusedError) Conflict() bool { return true }
 
 // Hint returns advice for the agent.
 func (e *RefusedError) Hint() string { return e.Next }
 
-// RoleError reports that no role has the given name, or that the caller may not take that role.
+// RoleError reports that a role is missing or does not exist, or that the caller may not take it.
 type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells the caller that a role was given wrongly: on the command line, in GAFFER_ROLE or in a
-// tool call.
+// Usage tells the caller that a role on the command line, in GAFFER_ROLE or in a tool call is wrong
+// or missing.
 func (e *RoleError) Usage() bool { return true }
 
 // Hint returns advice for the user or the agent.

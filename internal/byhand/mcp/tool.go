@@ -33,8 +33,8 @@ type toolDoc struct {
 	shape func(properties map[string]*jsonschema.Schema)
 }
 
-// define returns a tool that calls the function fn. fn returns a result and a short text about that
-// result. define panics if the schema or the example of the tool is invalid.
+// define returns a tool that calls fn, which returns a result and a short text about that result.
+// define panics if the schema or the example of the tool is invalid.
 func define[In, Out any](s *Server, d toolDoc, fn func(context.Context, *sdk.CallToolRequest, In) (Out, string, error)) tool {
 	in, out := inputSchema[In](d), schemaOf[Out]()
 	resolved, err := in.Resolve(nil)
@@ -71,8 +71,7 @@ func (d toolDoc) annotations() *sdk.ToolAnnotations {
 }
 
 // startCall waits until fewer than maxCalls tool calls are running. If the parameter waits is true,
-// the call is one that waits for an answer of the user. Such calls are not counted, so startCall
-// returns at once.
+// the call waits for the user. Such calls are not counted, so startCall returns at once.
 func (s *Server) startCall(ctx context.Context, waits bool) error {
 	if waits {
 		return nil

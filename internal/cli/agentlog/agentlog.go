@@ -19,10 +19,10 @@ type Options struct {
 	Since time.Time      // entries before this time are not printed; zero prints all entries
 	Width int            // column at which lines are wrapped; 0 means no wrapping
 	Paint func(s display.Style, text string) string
-	// Live returns the time for an entry whose time is not in the log. While old output is printed,
-	// Live returns zero. While new output is printed as it arrives, Live returns the current time.
-	// If Live is nil or returns zero, the entry gets the time of the entry before it. If it is the
-	// first entry, it gets the start time of the attempt.
+	// Live returns the time for an entry whose time is not in the log: zero while old output is
+	// printed, and the current time while new output is printed as it arrives. If Live is nil or
+	// returns zero, the entry gets the time of the entry before it. The first entry then gets the
+	// start time of the attempt.
 	Live func() time.Time
 	// Heading returns the line to print above the output of an attempt, and the attempt's start
 	// time. If the line is "" or Heading is nil, no heading is printed.
@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Writer formats the log of an agent for users. If a line is not in the protocol of an agent
-// program, Writer prints it unchanged, possibly indented. It does not keep printed lines in memory.
+// program, it is printed unchanged, possibly indented. Printed lines are not kept in memory.
 type Writer struct {
 	to   io.Writer
 	opts Options

@@ -52,11 +52,10 @@ func (o options) checkScope() error {
 	return nil
 }
 
-// lasting sets reply.Scope to the value of the flag --for. It sets reply.Rule to the value of the
-// flag --rule. Without --rule, it uses the first rule that the question q suggests. If the value of
-// --for is "once", it sets reply.Scope and reply.Rule to "". With any other value, lasting returns
-// an error if the answer cannot apply to later requests, for example because q does not ask for a
-// permission.
+// lasting sets reply.Scope to the value of the flag --for, and reply.Rule to the value of the flag
+// --rule or, without --rule, to the first rule that the question q suggests. If the value of --for
+// is "once", it sets both fields to "". With any other value, lasting returns an error if the
+// answer cannot apply to later requests, for example because q does not ask for a permission.
 func (o options) lasting(q fleet.Question, reply fleet.Reply) (fleet.Reply, error) {
 	scope := fleet.GrantScope(o.scope)
 	if scope == fleet.GrantOnce {

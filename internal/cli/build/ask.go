@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// choose asks the user for a number from 1 to the parameter last. If the input ends before the user
-// has chosen, it returns last. If the user interrupts the command, it returns an error.
+// choose asks the user for a number from 1 to last. If the input ends before the user has chosen,
+// it returns last. If the user interrupts the command, it returns an error.
 func choose(ctx context.Context, e *env.Env, text string, last int) (int, error) {
 	if text != "" {
 		e.Talk("%s", text)

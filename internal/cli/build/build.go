@@ -1,6 +1,6 @@
 // Package build implements the command 'gaffer build'. The command builds a plan that is divided
-// into chunks, which are parts of the work for one agent each. It checks each chunk, and can
-// continue after an interruption.
+// into chunks: parts of the work, each for one agent. It checks each chunk, and can continue after
+// an interruption.
 package build
 
 import (

@@ -87,8 +87,8 @@ type question struct {
 	Run       string           `json:"run,omitempty"` // id of gaffer's run of this build; empty if there is none
 	Done      []workflow.Chunk `json:"done"`
 	Remaining []remaining      `json:"remaining"`
-	// Held holds the chunks (parts of the build) that gaffer does not build: those that the user
-	// has to do, and those that depend on such a chunk.
+	// Held holds the chunks that gaffer does not build: those that the user has to do, and those
+	// that depend on such a chunk.
 	Held    []held            `json:"held"`
 	Problem string            `json:"problem,omitempty"`
 	Stale   []stale           `json:"stale"`
@@ -199,10 +199,10 @@ func (r resume) startNew(ctx context.Context, e *env.Env, t *runview.View) error
 	return r.work(ctx, t, id)
 }
 
-// decide returns the ids of the completed chunks (parts of the build) to build again. These are the
-// chunks that the flag --rebuild names, and those that the user chooses. If the spec of a chunk has
-// changed and neither --rebuild nor --keep names the chunk, decide asks the user about it. If it
-// cannot ask because there is no terminal, it returns an error.
+// decide returns the ids of the completed chunks to build again: those that the flag --rebuild
+// names, and those that the user chooses. If the spec of a chunk has changed and neither --rebuild
+// nor --keep names the chunk, decide asks the user about it. If it cannot ask because there is no
+// terminal, it returns an error.
 func (r resume) decide(ctx context.Context, e *env.Env, f buildrun.Found) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

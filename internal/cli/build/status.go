@@ -82,11 +82,10 @@ func row(c workflow.Chunk) []table.Cell {
 	return cells
 }
 
-// remark returns the last part of the status line of a build. It names the isolation mode of the
-// build's context, which says how the agent's context window is separated from earlier work, such
-// as "standard context". Then it says when the build's state was last saved, and which process
-// works on the build. If there is no such process, it says how the user can continue the build, or
-// why that is impossible.
+// remark returns the last part of the status line of a build: how the agents' context is separated
+// from earlier work, such as "standard context", the time of the last checkpoint, and the process
+// that works on the build. If there is no such process, remark says how the user can continue the
+// build, or why that is impossible.
 func remark(f buildrun.Found) string {
 	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {

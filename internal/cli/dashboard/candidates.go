@@ -86,10 +86,9 @@ func orderServers(servers []localservers.Server, root string) (list []candidate)
 }
 
 // firstLink asks the servers in list, in order, for a dashboard link to the run or task with this
-// name. It returns the first link, and the server that sent it. A server that the user configured
-// must be reachable. If firstLink cannot connect to another server, it skips that server without an
-// error. If no server sends a link, firstLink returns the first error. If it has skipped all
-// servers, it returns a not-found error.
+// name. It returns the first link, and the server that sent it. If no server sends a link,
+// firstLink returns the first error. A failed connection counts as an error only if the user
+// configured the server. If there is no such error, firstLink returns a not-found error.
 func firstLink(ctx context.Context, e *env.Env, list []candidate, name string) (candidate, string, error) {
 	var problem error
 	for _, d := range list {

@@ -227,7 +227,7 @@ func (p printer) hunk(out *bufio.Writer, h fleet.Hunk) {
 	}
 }
 
-// leadingLines returns the number of lines before the first line with another operation than op.
+// leadingLines returns the number of lines at the beginning that have the operation op.
 func leadingLines(lines []fleet.DiffLine, op string) (n int) {
 	for n < len(lines) && lines[n].Op == op {
 		n++

@@ -174,8 +174,8 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// plan returns the plan to run. It has one task for each bead, which is a piece of work that the
-// user wants done. The command's flags and the prompt templates are already applied to the tasks.
+// plan returns the plan to run. It has one task for each bead. The command's flags and the prompt
+// templates are already applied to the tasks.
 func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -199,9 +199,8 @@ func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Pla
 	})
 }
 
-// beads returns a plan with one task for each bead, which is a piece of work that the user wants
-// done. The beads come from the file in --from. Without --from, the command's arguments describe a
-// single bead.
+// beads returns a plan with one task for each bead. The beads come from the file in --from. Without
+// --from, the command's arguments describe a single bead.
 func (o *options) beads(ctx context.Context, e *env.Env, root string, args, custom []string) (plan.Plan, error) {
 	if o.from != "" {
 		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})

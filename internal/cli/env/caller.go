@@ -13,11 +13,11 @@ type cachedAgent struct{ agent *caller.Agent }
 
 // Agent returns the agent that started this command, or nil if a user did.
 //
-// Agent looks for the agent among the ancestor processes of this command. A fleet is the set of
-// runs in one database or on one server. If the command works on another fleet than that of an
-// agent's user, Agent ignores this agent: an agent may use gaffer without restrictions in a fleet
-// of its own, for example in a test. If no agent is found among the ancestors, Agent looks for an
-// agent in the command's own environment variables.
+// Agent looks for the agent among the ancestor processes of this command. It ignores an agent if
+// the command works on another fleet (the runs in one database or on one server) than the agent's
+// user: an agent may use gaffer without restrictions in a fleet of its own, for example in a test.
+// If it finds no agent among the ancestors, Agent looks for one in the command's own environment
+// variables.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &cachedAgent{e.findAgent()}
@@ -42,10 +42,9 @@ func (e *Env) AgentName() string {
 	return ""
 }
 
-// isFleetOf reports whether this command works on the same fleet (the runs in one database or on
-// one server) as an agent's user. That is so if the command uses the state folder, the database or
-// the token of that user. If this is unknown, isFleetOf returns true. getenv returns the value of a
-// variable in the agent's environment.
+// isFleetOf reports whether this command works on the same fleet as an agent's user. That is so if
+// the command uses the state folder, the database or the token of that user. If this is unknown,
+// isFleetOf returns true. getenv returns the value of a variable in the agent's environment.
 func (e *Env) isFleetOf(getenv func(string) string) bool {
 	theirs, err := statedir.Path(getenv)
 	if err != nil {

@@ -16,9 +16,9 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 }
 
 // Color reports whether to write colour to w. If the setting "color" is "always" or "never", the
-// setting decides. If it is "auto", the first of these environment variables that is set decides:
-// NO_COLOR, then FORCE_COLOR. If neither is set, Color returns true if w is a terminal and TERM is
-// not dumb.
+// setting decides. If it is "auto", the first of these environment variables that is not empty
+// decides: NO_COLOR, then FORCE_COLOR. If both are empty, Color returns true if w is a terminal and
+// TERM is not dumb.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":

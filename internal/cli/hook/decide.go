@@ -23,9 +23,9 @@ const (
 	deny  = "Deny"
 )
 
-// decide answers the question that the agent would otherwise ask at its own prompt. If the agent
-// asks nothing, if gaffer itself runs the agent, or if the setting hooks.answer_within is 0, decide
-// does nothing.
+// decide answers the question that the agent would otherwise ask at its own prompt. It does nothing
+// if the agent asks nothing, if gaffer itself runs the agent, if the setting hooks.answer_within is
+// 0, or if the question can be answered only at the agent's own prompt.
 //
 // If a rule of the user answers the question, decide prints that answer. Otherwise it asks the
 // user, and waits for the answer for at most the time in hooks.answer_within. If the user does not

@@ -38,9 +38,8 @@ func (c *call) addContextEvent(ctx context.Context, trigger string) error {
 	})
 }
 
-// addEvent adds an event to the project's activity feed, if the project has a workflow. The
-// function draft returns the event. addEvent passes it the name of the chunk that is being built,
-// or "" if there is not exactly one. A chunk is one part of the workflow's build.
+// addEvent adds the event that the function draft returns to the project's activity feed, if the
+// project has a workflow. It passes draft the result of [activeChunk].
 func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.Draft) error {
 	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {
@@ -51,9 +50,9 @@ func (c *call) addEvent(ctx context.Context, draft func(chunk string) workflow.D
 	return err
 }
 
-// activeChunk returns the name of the chunk that is being built. A chunk is one part of the
-// workflow's build. It returns "" if no chunk, or more than one, is being built, or if the
-// workflow's state cannot be read.
+// activeChunk returns the name of the chunk (a part of the workflow's build) that is being built.
+// It returns "" if no chunk, or more than one, is being built, or if the workflow's state cannot be
+// read.
 func activeChunk(store *workflow.Store) string {
 	s, err := store.State()
 	if err != nil || s.BuildRun == nil {

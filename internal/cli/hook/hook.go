@@ -38,8 +38,7 @@ to stderr.`,
 
 // unknown reports a hook that this version of gaffer does not know. The settings of an agent
 // program may name such a hook if a newer gaffer has written them. The error must not be a usage
-// error. A usage error has the exit code 2, and with this exit code a hook tells Claude Code to
-// block the agent's action.
+// error: its exit code would be 2, with which a hook tells Claude Code to block the agent's action.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()

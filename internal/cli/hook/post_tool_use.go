@@ -42,10 +42,10 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten stores the files that the tool call in this event has written. It stores each file in
-// the workflow's state as an untracked change: a change that no command of the workflow has made.
-// It leaves out files that no section of the project's spec describes. If the project has no
-// workflow folder, it does nothing.
+// noteWritten stores an untracked change in the workflow's state for each file that the tool call
+// in this event has written. Untracked means that no command of the workflow has made the change.
+// noteWritten leaves out the files that [describe] leaves out. If the project has no workflow
+// folder, or if a command of the workflow is in progress, it does nothing.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.WrittenFiles(event)
 	if len(files) == 0 {
@@ -62,9 +62,9 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	return recordChanges(ctx, at.store(e), changes)
 }
 
-// describe returns an untracked change for each file: a change that no command of the workflow has
-// made. The change names the section of the project's spec that describes the file. describe leaves
-// out files that no section describes.
+// describe returns an untracked change for each file. The change names the section of the project's
+// spec that describes the file. describe leaves out files that no section describes, files outside
+// the project, and the workflow's own documents.
 func describe(folder string, at eventProject, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // byRules decides a request for permission by two kinds of rules: those in the user's settings, and
-// those that the user has made by answering an earlier request "for always". If no rule matches,
-// the outcome is [permission.Asked]: only the user can decide. The outcome is also Asked if a rule
-// cannot be read, because this rule might deny the request.
+// those that the user has made with answers that always hold ('gaffer answer --for always'). If no
+// rule allows or denies the request, the outcome is [permission.Asked]: only the user can decide.
+// The outcome is also Asked if a rule cannot be read, because this rule might deny the request.
 func (c *call) byRules(ctx context.Context, f openfleet.Fleet) permission.Decision {
 	ask := permission.Decision{Outcome: permission.Asked}
 	if c.Event.Tool == "" || c.Event.Tool == questionTool {

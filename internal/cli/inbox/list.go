@@ -33,8 +33,8 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// withStatus returns those of the inbox's items that have this status, or all items if status is
-// empty. gaffer need not know the status, because other programs can set a status of their own.
+// withStatus returns the items with this status, or all items if status is empty. gaffer need not
+// know the status, because other programs can set a status of their own.
 func withStatus(items []workflow.Item, status string) []workflow.Item {
 	var kept []workflow.Item
 	for _, item := range items {

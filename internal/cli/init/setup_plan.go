@@ -75,8 +75,8 @@ func (s *setupPlan) ofProject(p project.Project) bool {
 }
 
 // choose returns the agent programs to set up. If args names one, choose returns only this one. If
-// args names none, choose returns all that are installed; with --undo, it also returns those that
-// are not installed.
+// args is empty or names "all", choose returns all that are installed; with --undo, it also returns
+// those that are not installed.
 func (s *setupPlan) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -189,9 +189,8 @@ func localState(c *config.Config, root string) (lines []string) {
 }
 
 // listFiles sets s.files to the settings files of the programs, each with its intended content. If
-// the project's settings are edited, it also adds .gitignore to s.files. There is one exception: if
-// --undo is given, but the settings of another program still contain gaffer, the lines in
-// .gitignore are still needed, and .gitignore is not edited.
+// the project's settings are edited, it also adds .gitignore to s.files. With --undo, it leaves out
+// .gitignore as long as the lines there are needed; see [setupPlan.stillUsed].
 func (s *setupPlan) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {

@@ -168,8 +168,8 @@ func heading(t fleet.Task, attempts []fleet.Attempt, n int, now time.Time) (line
 	return line + " ──", began
 }
 
-// reader receives a task's log from a fleet and formats it for the user. live becomes true when the
-// output that existed at the start was written. From then on, all output is new.
+// reader receives a task's log from a fleet and formats it for the user. If the log is followed,
+// live becomes true when all existing output was written. From then on, all output is new.
 type reader struct {
 	*agentlog.Writer
 	last *lastLines

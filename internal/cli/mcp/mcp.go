@@ -76,8 +76,8 @@ func New(e *env.Env) *cobra.Command {
 }
 
 // options returns the options of the MCP server. They contain the opened documents of the project's
-// workflow, sessions and team. options reads the project and the settings into the cache of e. Then
-// tool calls only read that cache, so they can run concurrently.
+// workflow, sessions and team. options reads the project and the settings into the cache of e, so
+// that concurrent tool calls find them there and do not write them.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {

@@ -106,9 +106,8 @@ func SuggestedRules(e *env.Env) Completer {
 	})
 }
 
-// Grants completes the first argument with the ids of grants. A grant is a permission rule. It
-// exists because a user answered an agent's request with an answer that also holds for later
-// requests.
+// Grants completes the first argument with the ids of grants. A grant is a permission rule that a
+// user has made by an answer that also holds for later requests.
 func Grants(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) (words []string) {
 		list, _ := f.Grants(ctx) // ignore the error: a shell prompt cannot show it

@@ -10,8 +10,8 @@ import (
 )
 
 // FindRun returns the id of the run that the parameter text names, or of the latest run if text is
-// empty or "-". If unfinished is true, FindRun considers only runs that have not ended. There is
-// one exception: the whole id of a run always finds that run.
+// empty or "-". If unfinished is true, FindRun considers only runs that have not ended. But the
+// whole id of a run always finds that run.
 func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
 	id, err := f.FindRun(ctx, text, unfinished)
 	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {
@@ -25,8 +25,8 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 
 // FindEither returns the run or the task that a user means by name. For a run, the result task is
 // empty. The name "-" means the latest run that has not ended. name may be the start of an id. If
-// name is a whole id, ids that only start with it do not count. FindEither returns an error if the
-// name matches a run and a task, several runs, or several tasks.
+// name is a whole id, ids that only start with it do not count. FindEither returns an error if name
+// matches a run and a task, several runs, or several tasks of the latest run with such a task.
 func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
 	if name == "" {
 		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))

@@ -34,10 +34,10 @@ type Fleet interface {
 	// it includes only tasks of the command's project.
 	Morning(ctx context.Context, everywhere bool, q fleet.MorningQuery) (fleet.MorningReport, error)
 
-	// FindRun returns the id of the run that a user means by a text, such as the start of an id. It
-	// searches the command's project and, if unfinished is true, only the runs that have not ended.
-	// The whole id of a run always finds that run, in any project. FindTask returns the task that a
-	// user means by a text, such as RUN/TASK or a task's id.
+	// FindRun returns the id of the run that a user means by a text, such as the start of an id. If
+	// unfinished is true, it searches only the runs that have not ended. FindTask returns the task
+	// that a user means by a text, such as RUN/TASK or a task's id. Both search the command's
+	// project, but the whole id of a run always finds that run, in any project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
@@ -101,8 +101,8 @@ type Fleet interface {
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 	// RetryWithBudget is like Retry, and sets the task's budget. RaiseBudget sets the budget of a
-	// run, and queues again the tasks that failed because the old budget was spent. A budget has an
-	// amount of money and a number of tokens. If one of them is zero, its old value stays.
+	// run, and queues again the tasks that failed because the old budget was spent. If the money or
+	// the tokens in budget are zero, their old value stays.
 	RetryWithBudget(ctx context.Context, run, task string, budget fleet.Cost) error
 	RaiseBudget(ctx context.Context, run string, budget fleet.Cost) error
 	// EnsureProcess starts a gaffer process for a run of this machine if no process works on the

@@ -129,7 +129,7 @@ type attemptPart struct {
 // parts returns the sections of the log that belong to the requested attempts. While an attempt is
 // starting, the offset of its output in the log is unknown. If copying has begun, parts then
 // returns nil, so that the caller copies nothing in this round. In the caller's last round, final
-// is true, and parts always returns the known sections.
+// is true, and parts returns the known sections even then.
 func (l *logFile) parts(final bool) ([]attemptPart, error) {
 	attempts, err := l.attempts()
 	if err != nil {
@@ -171,7 +171,7 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []attemptPart) {
 }
 
 // from returns the offset in the file at which copying starts. If the query's Tail is not negative,
-// copying starts that number of lines before the end of the existing log.
+// copying starts that number of lines before the end of the last part.
 func (l *logFile) from(parts []attemptPart) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -185,8 +185,8 @@ func (l *logFile) from(parts []attemptPart) (int64, error) {
 	return begin + at, err
 }
 
-// part copies that output of the attempt p that was not copied yet. It does nothing if there is no
-// such output, or if copying has already reached a later attempt.
+// part copies the output of the attempt p that was not copied yet. It does nothing if there is
+// none, or if copying has already reached a later attempt.
 func (l *logFile) part(p attemptPart) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

@@ -63,8 +63,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	if err != nil {
 		return nil, err
 	}
-	// f belongs to a server. A server learns about the agents on this machine only from a worker
-	// that runs on this machine. There may be no such worker, so add these agents here.
+	// A server learns about the agents on this machine only from a worker that runs here. There may
+	// be no such worker, so add these agents.
 	if f.Where() != "" {
 		here, err := app.WorkersByHand(ctx, opts)
 		if err != nil {
@@ -86,9 +86,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	}), nil
 }
 
-// Questions returns the open questions of a fleet. byHand holds agents that users have started by
-// hand. Questions adds the questions that these agents ask only in their own terminals. The oldest
-// question comes first.
+// Questions returns the open questions of a fleet, and those that the agents in byHand, which users
+// have started by hand, ask only in their own terminals. The oldest question comes first.
 func Questions(ctx context.Context, f Fleet, byHand []fleet.Worker) ([]Asked, error) {
 	list, err := questionsOf(ctx, f)
 	return withPrompts(list, byHand), err
@@ -102,9 +101,8 @@ func questionsOf(ctx context.Context, f Fleet) (list []Asked, err error) {
 	return list, err
 }
 
-// withPrompts returns list with additional questions. byHand holds agents that users have started
-// by hand. If such an agent waits at its own prompt and has no question in list, withPrompts adds a
-// question for it. It sorts the result by age, the oldest first.
+// withPrompts returns list with an additional question for each agent in byHand that waits at its
+// own prompt and has no question in list. It sorts the result by age, the oldest first.
 func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	for _, w := range byHand {
 		asked := slices.ContainsFunc(list, func(a Asked) bool { return a.Name == w.Name })

@@ -102,8 +102,8 @@ func printRequests(e *env.Env, list []fleet.PermissionRequest) error {
 	return nil
 }
 
-// answers returns a text that says how often the requests in p were allowed and denied, such as "3
-// allowed, 1 denied".
+// answers returns a text that says how many of the requests in p were allowed, were denied or are
+// open, such as "3 allowed, 1 denied".
 func answers(p fleet.PermissionRequest) string {
 	var parts []string
 	for _, count := range []struct {
@@ -120,8 +120,8 @@ func answers(p fleet.PermissionRequest) string {
 	return strings.Join(parts, ", ")
 }
 
-// by returns the names of the users and rules that have answered the requests. Those with the most
-// answers come first. For the user of this command, it returns "you".
+// by returns the names of the users and rules that have answered the requests in p. Those with the
+// most answers come first. An answer without a name is the user's: "you".
 func by(p fleet.PermissionRequest) string {
 	var names []string
 	for _, a := range p.By {
@@ -261,7 +261,7 @@ it. Requests that it has already answered stay answered.`,
 }
 
 // findGrant returns the grant whose id is text or, if there is none, the only one whose id starts
-// with text. A grant is a permission rule that a user has made by answering an agent's request.
+// with text.
 func findGrant(ctx context.Context, f openfleet.Fleet, text string) (fleet.Grant, error) {
 	list, err := f.Grants(ctx)
 	if err != nil {

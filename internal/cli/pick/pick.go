@@ -71,7 +71,7 @@ Only a complete candidate can be taken. 'gaffer compare TASK' shows them.`,
 	return cmd
 }
 
-// notAsked returns an error which says why the user cannot pick one of the results now.
+// notAsked returns an error which says why the user cannot pick a candidate now.
 func notAsked(c fleet.Comparison) error {
 	name := display.Printable(c.Task)
 	if c.Picked != "" {
@@ -84,8 +84,7 @@ func notAsked(c fleet.Comparison) error {
 	return exit.WithHint(exit.Conflict(fmt.Errorf("%s is %s", name, c.Status)), fmt.Sprintf("'gaffer retry %s' lets it pick again", name))
 }
 
-// candidates returns the names of the candidates of a task, for shell completion. Each candidate
-// stands for one of the agents that compete on the task; the user picks the result of one of them.
+// candidates returns suggestions for shell completion: the candidates of the task that name means.
 func candidates(ctx context.Context, e *env.Env, name string) (words []string) {
 	if ctx == nil {
 		ctx = context.Background()

@@ -102,9 +102,9 @@ func formatWords() []string {
 	return words
 }
 
-// check calls the function load, and prints the plan that it returns, or the problems in the plan.
-// The function load also returns a name for the plan, which messages use. The parameters agent and
-// model are the defaults for tasks without an agent or a model.
+// check prints the plan that the function load returns, or the problems in the plan. load also
+// returns a name for the plan, which messages use. agent and model are the defaults for tasks
+// without an agent or a model.
 func check(ctx context.Context, e *env.Env, load func(plan.Options) (string, plan.Plan, error), o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {

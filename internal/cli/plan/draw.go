@@ -23,9 +23,8 @@ const (
 	maxRows = 40
 )
 
-// picture draws a plan as boxes, one below the other. Each box is a stage: tasks that can start
-// when all tasks of the boxes above are complete. Beside each task, picture shows which tasks it
-// waits for.
+// picture draws a plan as boxes, one below the other. Each box is a stage: tasks that wait only for
+// tasks in the boxes above. Beside each task, picture shows which tasks it waits for.
 type picture struct {
 	env   *env.Env
 	out   *bufio.Writer
@@ -50,8 +49,8 @@ func draw(e *env.Env, p plan.Plan) error {
 	return pic.out.Flush()
 }
 
-// measure sets the widths of the table columns in the boxes, and the width of the boxes. A box is
-// at most as wide as 80 characters.
+// measure sets the widths of the table columns in the boxes, and the width of the boxes, which is
+// at most 80 columns of the terminal.
 func (p *picture) measure() {
 	w := &p.width
 	needs := 0
@@ -61,17 +60,16 @@ func (p *picture) measure() {
 		w.agent = max(w.agent, min(cells.Width(agent(t)), maxAgent))
 		needs = max(needs, cells.Width(p.needs(t)))
 	}
-	// The variable fixed is the width of a row whose columns name and needs are empty. A row has
-	// the form │ ✓ id  name  agent  ← needs │
+	// fixed is the width of a row whose columns name and needs are empty. A row has the form
+	// │ ✓ id  name  agent  ← needs │
 	fixed := 6 + w.id + columnWidth(w.agent)
 	room := columns - fixed - 2
 	w.name = min(w.name, max(room-columnWidth(needs), room/2))
 	w.box = min(columns, max(fixed+columnWidth(w.name)+columnWidth(needs), 30))
 }
 
-// columnWidth returns the width of a column with the two spaces before it. The parameter column is
-// the width without these spaces. columnWidth returns 0 if it is 0, because an empty column is not
-// drawn.
+// columnWidth returns the width of a column with the two spaces before it. An empty column has the
+// width 0, because it is not drawn.
 func columnWidth(column int) int {
 	if column == 0 {
 		return 0

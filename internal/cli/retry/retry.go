@@ -68,8 +68,8 @@ conversation with --budget or --tokens: what all its attempts may use together.`
 	return cmd
 }
 
-// retryTask queues a task again. The parameter budget contains an amount of money and a number of
-// tokens. If one of them is not zero, it replaces the same limit in the budget of the task.
+// retryTask queues a task again. If the money or the tokens in budget are not zero, they replace
+// the same limit of the task's budget.
 func retryTask(ctx context.Context, f openfleet.Fleet, t fleet.Task, budget fleet.Cost) error {
 	if budget == (fleet.Cost{}) {
 		return f.Retry(ctx, t.Run, t.ID)

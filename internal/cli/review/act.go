@@ -17,8 +17,8 @@ import (
 	screen "gaffer/internal/ui/tui/review"
 )
 
-// act does what the flags say: it comments on a change, and then approves it or sends it back. The
-// parameter task is empty if the user has named a run instead of a task; then act returns an error.
+// act does what the flags say: it comments on a change, and then approves it or sends it back. If
+// task is empty, because the user has named a run, act returns an error.
 func act(ctx context.Context, e *env.Env, f openfleet.Fleet, run, task string, args []string, o options) error {
 	if task == "" {
 		return exit.Usage(fmt.Errorf("%q is a run, want a task", args[0]))

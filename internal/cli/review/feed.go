@@ -29,9 +29,8 @@ type feed struct {
 	// shown is what the screen shows: the change of a task, or the list of changes if shown.Task is
 	// empty.
 	shown screen.Show
-	// read is the text that stateOf returned when the shown change was last read. If stateOf now
-	// returns another text, the change must be read again. If read is "", the change must be read
-	// again, too.
+	// read is the text that stateOf returned when the shown change was last read. The change must
+	// be read again if read is "" or if stateOf now returns another text.
 	read string
 
 	// unsaved is the last comment that could not be saved, with its idempotency key. It is zero if
@@ -149,7 +148,7 @@ func (f *feed) readAll(ctx context.Context) {
 	var entry screen.Entry
 	if at >= 0 {
 		entry = list.Entries[at]
-	} else { // the list leaves out some tasks: for example, tasks without a change, and agents that compete on a task
+	} else { // the list leaves out some tasks, such as tasks without a change and those that compete to do the same work
 		if entry.Task, err = f.fleet.Task(ctx, shown.Run, shown.Task); failed(err) {
 			return
 		}
@@ -270,10 +269,10 @@ func (f *feed) act(ctx context.Context, a screen.Act) error {
 	return nil
 }
 
-// keyOf returns the idempotency key of a new comment. The user may send a comment again that could
-// not be saved, although the first request succeeded and only its response was lost. So if the
-// comment equals the last unsaved one, keyOf returns the old key, so that the comment is not stored
-// twice. For any other comment, it returns a new key. In both cases it forgets the unsaved comment.
+// keyOf returns the idempotency key of a new comment. A request that seems to have failed may have
+// stored the comment: only the response may be lost. So if the user sends the last unsaved comment
+// again, keyOf returns its old key, and the comment is not stored twice. For any other comment, it
+// returns a new key. In both cases it forgets the unsaved comment.
 func (f *feed) keyOf(a screen.Act) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -43,10 +43,10 @@ func RequestFlags(cmd *cobra.Command) *Request {
 	return r
 }
 
-// Args returns the arguments with which [Load] reads the same plan again. The parameter plans
-// contains the names of plans as the user has typed them. Args makes paths absolute: those of the
-// plans, and those in the values of --prompts-dir, --template and --from. It leaves other values as
-// they are. It returns an error if there is neither a plan nor the flag --from.
+// Args returns the arguments with which [Load] reads the same plan again. plans are the plan
+// arguments as the user has typed them. Args makes paths absolute: those of the plans, and those in
+// the values of --prompts-dir, --template and --from. It leaves other values as they are. It
+// returns an error if there is neither a plan nor the flag --from.
 func (r *Request) Args(e *env.Env, plans []string) ([]string, error) {
 	args := []string{}
 	for _, p := range plans {

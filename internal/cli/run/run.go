@@ -206,9 +206,8 @@ func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o opt
 		return err
 	}
 	id, warnings, err := openfleet.Submit(ctx, e, t.Fleet, p, o.on)
-	// The plan of --from has a task for each item of a source, such as an issue. Since the source
-	// was read, another run may have taken one of the items. Then no run is created. That is not an
-	// error.
+	// With --from, the plan has a task for each item of a source, such as an issue. If another run
+	// has taken one of the items since the source was read, no run is created. This is no error.
 	if held, ok := errors.AsType[*engine.ItemsHeldError](err); ok && o.source.From != "" {
 		return nothingToTake(e, app.SourcePlan{From: o.source.From, Plan: p, Found: len(held.Items), Held: held.Items}, *o.json)
 	}

@@ -122,9 +122,9 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 const maxRead = 1000
 
 // find returns the runs that match the flags, the latest first, and a map from the id of a run to
-// the number of its open questions. It reads at most maxRead runs. Without filters it reads only
-// one run more than the limit, so that the caller sees whether there are more. The caller applies
-// the limit.
+// the number of its open questions. It reads at most maxRead runs. With a limit and without
+// filters, it reads only one run more than the limit, so that the caller sees whether there are
+// more. The caller applies the limit.
 func find(ctx context.Context, f openfleet.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -113,8 +113,7 @@ func (l *liveView) follow(ctx context.Context, cancel context.CancelCauseFunc) {
 				return
 			default:
 				// The channel is closed: no more states of the run follow. Set it to nil, so that
-				// the loop does not receive from it again. The loop continues until the work on the
-				// run has ended or failed.
+				// the loop waits only for the other channels, such as for the end of the work.
 				runs = nil
 			}
 		case l.err = <-failed:

@@ -39,7 +39,7 @@ func (v *View) Watch(ctx context.Context, run string, asJSON bool) error {
 
 // printChanges prints the progress of the run to stdout until the run ends. Without asJSON it
 // prints a line of text for each change. With asJSON it prints the whole run as one line of JSON:
-// at the start, after each change, and every few seconds if nothing has changed.
+// at the start, after changes, and at intervals if nothing has changed.
 func (v *View) printChanges(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()

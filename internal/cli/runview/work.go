@@ -85,8 +85,8 @@ func (w *work) halt() {
 	}
 }
 
-// cancel cancels the run. If the execution of the run is halted, cancel starts it again, because
-// only a process that executes the run ends the agents.
+// cancel cancels the run. If the work is halted, cancel starts it again, because only a process
+// that executes the run ends the agents.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
@@ -98,9 +98,9 @@ func (w *work) cancel(ctx context.Context, why string) error {
 }
 
 // follow starts a goroutine, in the wait group all, that sends the state of the run to the first
-// channel, at the start and at every change. A slow reader gets only the latest state. The
-// goroutine closes the first channel when the run has ended, when ctx ends, or when following
-// fails. In the last case it also sends the error to the second channel.
+// channel, at the start and after changes. A slow reader gets only the latest state. The goroutine
+// closes the first channel when the run has ended, when ctx ends, or when following fails. If
+// following fails, it first sends the error to the second channel.
 func follow(ctx context.Context, f openfleet.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {

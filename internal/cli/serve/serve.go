@@ -312,8 +312,7 @@ func register(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	// Ignore the error: if the file is not removed, it names a process that will soon no longer
-	// exist, and readers ignore such files.
+	// Ignore the error: readers ignore a file that names a process that no longer exists.
 	return func() { _ = remove() }
 }
 

@@ -96,9 +96,8 @@ func show(e *env.Env, r fleet.Run, changes fleet.Changes, remote bool) error {
 	return table.Lines(e, nil, lines...)
 }
 
-// row returns the table row of a task: its status, the duration of its last attempt, and details.
-// The details say what its agent does now or, if the task is complete, contain the agent's last
-// message.
+// row returns the table row of a task. The row contains the task's status, the duration of its last
+// attempt, and details, such as what its agent does now or the end of the agent's summary.
 func row(t fleet.Task, now time.Time, named, remote bool) []table.Cell {
 	took := ""
 	if d, ok := phrase.WorkTime(t.Attempt, now); ok {

@@ -70,8 +70,8 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, cmd.RunE(cmd, nil) == nil
 }
 
-// databaseTimeout is the timeout for reading the numbers of runs, tasks and open questions from the
-// database, which may be on another machine.
+// databaseTimeout is the timeout for reading the summary of the fleet, such as the number of
+// running tasks, from the database, which may be on another machine.
 const databaseTimeout = 500 * time.Millisecond
 
 // show prints the status line. It ignores errors and panics, because they must not break the
@@ -102,8 +102,8 @@ func show(ctx context.Context, e *env.Env, o options) {
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
 }
 
-// storeUsage stores the usage data, such as the cost, that the agent program passes to its status
-// line. Views of the fleet show them. It does nothing if gaffer runs the agent as a task.
+// storeUsage stores the cost and the use of the context window that the agent program passes to its
+// status line, for views of the fleet. It does nothing if gaffer runs the agent as a task.
 func storeUsage(e *env.Env, agent []byte) {
 	doc, err := jsontree.Parse(agent)
 	if err != nil || e.Getenv(supervisor.Mark) != "" {

@@ -11,7 +11,7 @@ import (
 const (
 	// maxAgent is the maximum size, in bytes, of the JSON that the agent program sends on stdin.
 	maxAgent = 1 << 20
-	// agentWithin is the timeout for reading the JSON that the agent program sends on stdin.
+	// agentWithin is the timeout for reading this JSON.
 	agentWithin = 200 * time.Millisecond
 )
 

@@ -71,9 +71,8 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// carryOut records in the workflow's state how the user wants to continue although a prerequisite
-// of a step is missing. For the choice workflow.RunMissing it prints which step to run. For
-// workflow.Abort it returns an error.
+// carryOut changes the workflow's state according to the user's choice. For the choice
+// workflow.RunMissing it also prints which step to run, and for workflow.Abort it returns an error.
 func carryOut(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {
@@ -92,6 +91,5 @@ type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
-// Conflict returns true, so that the exit code is the same as if the missing prerequisite itself
-// were reported as an error.
+// Conflict returns true, so that the exit code is the same as for a [*workflow.PrerequisiteError].
 func (a *abortedError) Conflict() bool { return true }

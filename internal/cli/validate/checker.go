@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// document is one JSON file that was validated, with the findings: the mistakes in it.
+// document is one file with the findings about it, such as mistakes in its JSON.
 type document = ledger.ValidatedFile
 
 // checker validates all documents of one kind at path, which is a file or a folder. It calls the
@@ -62,9 +62,8 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates the documents of the target t, which is a path or the project's own documents of
-// one kind. It calls visit for every document. If the project has no documents of that kind, check
-// does nothing.
+// check validates the documents of the target t, and calls visit for every document. It does
+// nothing if t is the project's own documents of a kind of which the project has none.
 func (v *validator) check(ctx context.Context, t target, visit func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {

@@ -10,8 +10,8 @@ import (
 )
 
 // fix repairs the run and result records among the targets of the command. It calls visit for every
-// record, also for those that need no repair or cannot be repaired. If a target is the project's
-// own records and the project has none, fix skips it without an error.
+// record, also for those that need no repair or cannot be repaired. It is no error if the project
+// itself has no records.
 func (v *validator) fix(ctx context.Context, targets []target, visit func(ledger.Fix) error) error {
 	for _, t := range targets {
 		repair, ok := v.repairs(t.kind)

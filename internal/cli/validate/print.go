@@ -176,7 +176,7 @@ func (s summary) String() string {
 }
 
 // verdict returns an error if a document is invalid. With --strict, it also returns an error if a
-// document is irregular: readable by some programs, but not by all. The error determines the exit
+// document is irregular, so that some programs may not understand it. The error determines the exit
 // code.
 func (p *printer) verdict() error {
 	switch {

@@ -35,8 +35,7 @@ type kindMark struct {
 }
 
 // target is what to validate: the documents of a kind at path or, if path is empty, the project's
-// own documents of that kind. If the user has given a path but no kind, the function resolve infers
-// it.
+// own documents of that kind. If the kind of a path is unknown, the function resolve infers it.
 type target struct {
 	kind kind
 	path string

@@ -124,7 +124,7 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 }
 
 // resolve makes the paths of the targets absolute. If a target has a path but no kind, resolve
-// infers the kind from the names of the files and folders.
+// infers the kind from the names of files and folders.
 func resolve(e *env.Env, targets []target) ([]target, error) {
 	for i := range targets {
 		t := &targets[i]

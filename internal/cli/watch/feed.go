@@ -13,8 +13,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// shownEnded is how many of the latest runs the screen shows even if they have ended. It shows all
-// runs that have not ended.
+// shownEnded is how many of the latest runs the screen shows even if they have ended.
 const shownEnded = 20
 
 // overview reads the state of the whole fleet for the screen.
@@ -140,9 +139,9 @@ func (f *feed) followFocus(ctx context.Context) {
 	}
 }
 
-// followRun follows the run in focus, which is the run that the user looks at. After every change,
-// it sends the run to the screen, and sends the task that the user looks at to the channel changed.
-// It does not stop when the run ends, because the run may be resumed.
+// followRun follows the run that the user looks at. After every change, it sends the run to the
+// screen, and the task that the user looks at to the channel changed. It does not stop when the run
+// ends, because the run may be resumed.
 func (f *feed) followRun(ctx context.Context, focus screen.Focus, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		known, _ := f.lastRead(focus.Run)

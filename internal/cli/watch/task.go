@@ -13,9 +13,9 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// followTask follows the task in focus, which is the task that the user looks at. It sends the
-// details of the task to the screen when they have changed, and also the output of the task's
-// agent. It receives the states of the task from the channel changed.
+// followTask follows the task that the user looks at. It sends the task's details to the screen
+// when the task's status or attempt has changed, and also the output of the task's agent. It
+// receives the states of the task from the channel changed.
 func (f *feed) followTask(ctx context.Context, focus screen.Focus, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
@@ -68,12 +68,12 @@ func (f *feed) sendTask(ctx context.Context, focus screen.Focus) bool {
 	return true
 }
 
-// logLines is how many lines of a log the screen shows at first: the last ones.
+// logLines is how many lines from the end of a log are read at first.
 const logLines = 1000
 
 // followLog sends the output of a task's agent to the screen in the background. It begins with the
-// last logLines lines. If the task is running, it then sends new output as it is written. The
-// returned function stop ends the sending and waits until it has ended.
+// last logLines lines of the log. If the task is running, it then sends new output as it is
+// written. The returned function stop ends the sending and waits until it has ended.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -131,8 +131,8 @@ func (l *lines) flush() {
 	l.log.Begin, l.log.Lines = false, nil
 }
 
-// end sends the last line, even if it has no newline. It also sends the parameter problem: why the
-// log is missing or incomplete, or "" if there is no problem.
+// end sends the rest of the text, even if it does not end with a newline. The parameter problem
+// says why the log is missing or incomplete; it may be empty.
 func (l *lines) end(problem string) {
 	if len(l.rest) > 0 {
 		l.log.Lines = append(l.log.Lines, string(l.rest))

@@ -59,7 +59,7 @@ type row struct {
 	Branch     string `json:"branch"`
 	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
 	Dirty      int    `json:"dirty"`             // number of uncommitted files
-	Ahead      int    `json:"ahead"`             // number of commits since the commit from which the branch started
+	Ahead      int    `json:"ahead"`             // number of commits since the base commit
 	Unpushed   int    `json:"unpushed"`          // number of commits that exist on no other branch or remote
 	Files      int    `json:"files"`             // number of files that differ from the base commit
 	Insertions int    `json:"insertions"`

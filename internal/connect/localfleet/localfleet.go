@@ -75,8 +75,8 @@ func (f *Fleet) projectFilter(everywhere bool) string {
 	return f.opts.Project
 }
 
-// Latest returns runs of all projects, without their tasks, newest first. The result contains all
-// unfinished runs and the newest n runs, finished or not.
+// Latest returns runs of all projects, without their tasks, newest first. The result contains the
+// unfinished runs (at most 10,000) and the newest n runs, finished or not.
 func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 	const every = 10_000
 	running, err := f.opts.Query.Summaries(ctx, "", false, every)
@@ -93,8 +93,8 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 //   - the name of a plan, which means the latest run of this plan
 //   - "-" or "", which means the latest run
 //
-// Any text other than a whole id finds only runs of this project. If unfinished is true, such a text
-// finds only runs that have not ended.
+// Any text other than a whole id finds only runs of this project and, if unfinished is true, only
+// runs that have not ended.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	return f.opts.Query.FindRun(ctx, f.opts.Project, text, unfinished)
 }
@@ -204,8 +204,7 @@ func (f *Fleet) Grants(ctx context.Context) ([]fleet.Grant, error) {
 	return f.opts.Engine.Grants(ctx, "")
 }
 
-// RemoveGrant removes a permission rule. A user has made this rule by answering a permission
-// request with an answer that also decides later requests.
+// RemoveGrant removes one of the permission rules that [Fleet.Grants] returns.
 func (f *Fleet) RemoveGrant(ctx context.Context, id string) error {
 	if err := f.refuse("gaffer permissions revoke"); err != nil {
 		return err

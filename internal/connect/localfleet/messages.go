@@ -39,9 +39,9 @@ func (f *Fleet) WithdrawMessage(ctx context.Context, run, task, message string) 
 	return &engine.NotFoundError{What: "message", ID: message}
 }
 
-// Interrupt asks the worker of a running task to end the agent's current turn, which is the agent's
-// work on the last message. If other messages already wait for the agent, the agent continues with
-// them. If not, the task is cancelled, and a later message can continue the conversation.
+// Interrupt asks the worker of a running task to stop what the agent is doing now. If messages
+// already wait for the agent, the agent continues with them. If not, the task is cancelled, and a
+// later message can continue the conversation.
 func (f *Fleet) Interrupt(ctx context.Context, run, task string) error {
 	if err := f.MayChange(ctx, run, "gaffer interrupt"); err != nil {
 		return err

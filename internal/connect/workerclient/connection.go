@@ -36,8 +36,8 @@ type Event struct {
 	Text     string `json:"text,omitempty"`
 }
 
-// report sends the event in the parameter what to the user. It first adds the ids of the attempt,
-// its run and its task to the event.
+// report adds the ids of the attempt, its run and its task to an event, and passes the event to the
+// function Report in the options.
 func (e *Engine) report(attempt string, what Event) {
 	e.mu.Lock()
 	h := e.held[attempt]

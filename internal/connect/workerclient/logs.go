@@ -180,8 +180,7 @@ func (l *logs) list() (list []sending) {
 
 // send sends the next piece of a log. If s.sent is negative, send does not know how much the
 // coordinator has received, and sends an empty piece to find out. more is true if there may be more
-// to send now. If the log can never be sent, send gives it up with the method forget, and returns
-// no error.
+// to send now. If the log can never be sent, send calls the method forget and returns no error.
 func (l *logs) send(ctx context.Context, s sending) (more bool, err error) {
 	p := coordinator.LogPiece{WorkKey: s.WorkKey, Offset: max(s.sent, 0)}
 	if s.sent >= 0 {
@@ -223,8 +222,8 @@ func (l *logs) setSent(attempt string, next int64) {
 	}
 }
 
-// forget stops sending a log. It deletes the log's record file, which says that the log must still
-// be sent. reason is why the log cannot be sent, or nil if it was sent completely.
+// forget stops sending a log and deletes its record file. reason is why the log cannot be sent, or
+// nil if it was sent completely.
 func (l *logs) forget(attempt string, reason error) {
 	if reason != nil {
 		l.opts.Report(Event{Kind: "notice", Attempt: attempt, Text: fmt.Sprintf("the log of attempt %s is not sent: %v", attempt, reason)})

@@ -141,7 +141,7 @@ func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
 		w.Options = append(w.Options, shortText(o, maxOption))
 	}
 	if w.Tool = shortLine(a.Tool, maxWord); len(a.Input) <= coordinator.MaxWorkText && len(a.Tool) <= maxWord {
-		w.Input = a.Input // never shorten the tool's input: permission rules must check all of it
+		w.Input = a.Input // send the whole input or none of it: permission rules must check all of it
 	}
 	if len(a.Dir) <= maxPath {
 		w.Dir = a.Dir

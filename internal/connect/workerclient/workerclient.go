@@ -230,9 +230,9 @@ func (e *Engine) info() coordinator.WorkerInfo {
 	return w
 }
 
-// Beat sends a heartbeat to the coordinator. It implements a method of
-// [gaffer/internal/attempt/worker.Engine]. It takes the data about the worker from the options, and
-// ignores its argument of type [store.Worker].
+// Beat implements [gaffer/internal/attempt/worker.Engine]: it sends a heartbeat to the coordinator.
+// It takes the data about the worker from the options, and ignores its argument of type
+// [store.Worker].
 func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.HeldAttempt) ([]engine.Order, error) {
 	b := coordinator.WorkBeat{Worker: e.info()}
 	for _, h := range held {

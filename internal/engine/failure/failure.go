@@ -19,8 +19,8 @@ const (
 	// Stalled means that the agent showed no activity. The task is retried after a delay.
 	Stalled Class = "stalled"
 	// Lost means that the worker or the agent's supervisor process has crashed or is unreachable.
-	// The task is retried. Lost attempts do not count against the task's limit on retries, but have
-	// a limit of their own.
+	// The task is retried after a delay. Lost attempts do not count against the task's limit on
+	// retries, but have a limit of their own.
 	Lost Class = "lost"
 	// TimedOut means that the task's timeout has passed. The task is retried after a delay.
 	TimedOut Class = "timeout"

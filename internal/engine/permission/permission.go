@@ -3,10 +3,10 @@
 //
 // The package is pure: it reads no files and starts no programs. It parses a shell command and
 // judges each of its parts, such as the commands before and after a pipe. A deny rule that matches
-// one part denies the whole command. Allow rules allow the command only if each part is matched by
-// an allow rule, with one exception: a script inside an argument, such as rm x in sh -c 'rm x'.
-// Deny rules apply to such a script too. But no allow rule needs to match it: a rule that allows
-// the command sh with this argument is enough.
+// one part denies the whole command. The command is allowed if an allow rule has its exact text or
+// is for all calls of the tool, or if each part is matched by an allow rule. A script inside an
+// argument, such as rm x in sh -c 'rm x', needs no allow rule of its own: a rule that allows the
+// command sh with this argument is enough. Deny rules apply to such a script too.
 //
 // A command that cannot be parsed is allowed only by a rule with its exact text, by a rule for all
 // calls of the tool, or by the policy.

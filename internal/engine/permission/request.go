@@ -127,7 +127,7 @@ func (req *request) partNamed(r Rule, p part) answer {
 }
 
 // covered returns the rules that together allow all parts of the call, except for scripts inside
-// arguments, which need no rule. It returns no rules if another part is not allowed. exact is set
+// arguments, which need no rule. It returns no rules if any other part is not allowed. exact is set
 // if one rule has the exact text of the command.
 func (req *request) covered(rules []Rule) (used []Rule, exact bool) {
 	if req.escapes {
@@ -198,7 +198,7 @@ func (req *request) ruleAllows(r Rule, p part) bool {
 // the user need not be asked again. A grant is a rule that the user has made by answering an
 // earlier question. The result is true if a grant has the exact text of the command. It is also
 // true if each part of the call that the ask rule may match is allowed by a grant that is at least
-// as narrow as the ask rule.
+// as narrow as the ask rule. It is always false if the call turns off the sandbox.
 func (req *request) answeredByGrant(allow []Rule, ask Rule) bool {
 	if req.escapes {
 		return false

@@ -55,7 +55,7 @@ var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // usualPrefix returns the program and its subcommand, such as "go test". If the subcommand is
 // "run", it adds the next word, as in "npm run test". For programs without subcommands, it returns
-// "". For example, a rule for all calls of rm would be too wide to suggest.
+// "": a rule for all calls of rm, for example, would be too wide to suggest.
 func usualPrefix(words []word) string {
 	if len(words) < 2 || !words[0].literal || !words[1].literal || !slices.Contains(subcommands(), words[0].text) || !plainWord().MatchString(words[1].text) {
 		return ""

@@ -307,9 +307,8 @@ func ReturnToDrafts(r *fleet.Review, round int) {
 	EndRound(r)
 }
 
-// RecordAnswers stores the agent's answers in the comments of the given rounds. A round is the set
-// of comments that were sent to the agent together. found reports whether any of these comments got
-// an answer.
+// RecordAnswers stores the agent's answers in the comments of the given rounds. found reports
+// whether any of these comments got an answer.
 func RecordAnswers(r *fleet.Review, rounds []int, answers map[string]Answer, attempt string, now time.Time) (found bool) {
 	r.Comments = slices.Clone(r.Comments)
 	for i := range r.Comments {

@@ -62,9 +62,9 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 	return v
 }
 
-// diffOf decodes the diff that a worker has reported. It returns nil if the parameter text is empty
-// or cannot be decoded. The list Files in the result has at most fleet.MostFiles files. This list
-// is never nil, so that its JSON is [] and not null.
+// diffOf decodes the diff that a worker has reported. It returns nil if text is empty or cannot be
+// decoded. The list Files in the result has at most fleet.MostFiles files. It is never nil, so that
+// its JSON is [] and not null.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {

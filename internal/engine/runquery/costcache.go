@@ -28,9 +28,9 @@ type costCache struct {
 	attempts int // number of attempts in byRun
 }
 
-// endedCosts are the costs of a run, read after the run ended at the time in the field ended. If
-// the run is continued later, its row has no end time, or a later one. Because the times differ,
-// costCache.get then does not return these costs.
+// endedCosts are the costs of a run that ended at the time in the field ended. If the run is
+// continued later, its row has no end time, or a later one, and costCache.get does not return these
+// costs.
 type endedCosts struct {
 	ended    time.Time
 	attempts []attemptCost

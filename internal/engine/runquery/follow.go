@@ -13,7 +13,7 @@ import (
 // after each change in the store, but at most once per interval. The store has no events for what a
 // running agent is doing at the moment. So Follow also calls show when a second has passed without
 // a change (or when interval has passed, if that is longer). It returns when the run has ended,
-// when show returns an error, or when ctx ends.
+// when the store fails, when show returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, show func(fleet.Run) error) error {
 	f := &follower{querier: l, id: run}
 	for {
@@ -30,9 +30,9 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 }
 
 // Changes calls the function notify once at the start, and then after each change in the store, but
-// at most once per interval. The store has no events for what a running agent is doing at the
-// moment. So Changes also calls notify when a second has passed without a change (or when interval
-// has passed, if that is longer). It returns when notify returns an error or when ctx ends.
+// at most once per interval. Like Follow, it also calls notify when a second has passed without a
+// change (or when interval has passed, if that is longer). It returns when the store fails, when
+// notify returns an error, or when ctx ends.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify func() error) error {
 	for {
 		var last int64
@@ -58,9 +58,8 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, notify fu
 const activityInterval = time.Second
 
 // waitForChange waits for an event with a sequence number above cursor. If none comes, it returns
-// after activityInterval, or after the given interval if that is longer. If an event comes earlier,
-// waitForChange still waits until the given interval has passed. It returns before that only if ctx
-// ends or the store fails.
+// after activityInterval, or after the given interval if that is longer. It returns before the
+// given interval has passed only if ctx ends or the store fails, even if an event comes earlier.
 func (l *Querier) waitForChange(ctx context.Context, cursor int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -189,7 +188,7 @@ func (f *follower) readTask(r store.Reader, run *fleet.Run, id string) error {
 		return err
 	}
 	at, known := f.at[id]
-	if !known { // the task is new: the run's conductor, a program that adds tasks to the run, has added it
+	if !known { // the run's conductor, a program that adds tasks, has added the task
 		at = len(run.Tasks)
 		f.at[id] = at
 		run.Tasks = append(run.Tasks, task)

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries returns the first of the runs that [Querier.Runs] would return. It returns at most
-// limit runs, and returns them without their tasks.
+// Summaries returns the first of the runs that [Querier.Runs] would return, at most limit runs, and
+// without their tasks.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -62,8 +62,7 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		// Read the run again, this time with its plan, because the function Options.Annotate needs
-		// the plan.
+		// Read the run again, this time with its plan, which Options.Annotate needs.
 		if row, err = r.Run(row.ID); err != nil {
 			return v, err
 		}

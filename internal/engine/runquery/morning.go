@@ -382,7 +382,7 @@ func line(text string) string {
 
 // answerLine returns the answer of an agent on one line. An answer may be a JSON object, for
 // example if the agent works in a team of agents. Of such an object, answerLine returns only the
-// field summary, message or status. If the object has none of these fields, it returns "".
+// first of the fields summary, message and status that is not empty, or "" if there is none.
 func answerLine(text string) string {
 	var answer map[string]any
 	if json.Unmarshal([]byte(text), &answer) != nil {
@@ -404,8 +404,8 @@ func itemOf(i plan.SourceItem) *fleet.SourceItem {
 }
 
 func (c *morningCount) addNotStarted(fires []fleet.MorningFire, err error) error {
-	// Set the list instead of appending to it. The store may repeat the read that calls this
-	// method, and then a second call must not add the same entries again.
+	// Set the list instead of appending to it, so that a second call would not add the same entries
+	// again.
 	c.report.NotStarted = append([]fleet.MorningFire{}, fires...)
 	for i := range fires {
 		c.report.NotStarted[i].Why = line(fires[i].Why)

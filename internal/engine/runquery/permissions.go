@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Permissions counts the requests of agents for permission since q.Since. For each request, gaffer
-// has suggested rules that would allow it. Permissions counts requests together if the last
-// suggested rule is the same. In the result, the rule of the latest request comes first.
-// Permissions leaves out requests in runs for which the function Options.Hide returns true.
+// Permissions counts the requests of agents for permission since q.Since. It groups them by the
+// last of the rules that gaffer has suggested to allow the request, or by the tool if it has
+// suggested none. The group with the latest request comes first. Permissions leaves out requests in
+// runs for which the function Options.Hide returns true.
 func (l *Querier) Permissions(ctx context.Context, q fleet.PermissionQuery) ([]fleet.PermissionRequest, error) {
 	count := permissionCount{}
 	err := l.store.Read(ctx, func(r store.Reader) error {

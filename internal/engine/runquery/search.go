@@ -18,8 +18,9 @@ const (
 )
 
 // Search returns at most limit runs and tasks that contain all words of a text, ignoring case. For
-// a task, some of the words may be in the id, name, project or source file of its run instead. The
-// result is in this order, and in each group the latest run comes first:
+// a task, some of the words may be in the id, name, project or source file of its run instead.
+// Search reads only the latest maxSearchedRuns runs, and ignores words after the first
+// maxSearchWords. The result is in this order, and in each group the latest run comes first:
 //   - runs
 //   - tasks with the words in their ids, if the store can search for ids
 //   - tasks with the words in their names, prompts or results
@@ -95,7 +96,7 @@ func without(words []string, texts ...string) (left []string) {
 
 // wanted returns the words that a task of a run must contain. These are the words of the search
 // that are not in the id, name, project or source file of the run. But if all words are there,
-// wanted returns all words. Otherwise, every task of the run would match, only because of its run.
+// wanted returns all words, so that a task does not match only because of its run.
 func (s *search) wanted(run store.Run) []string {
 	if left := s.missing(run); len(left) > 0 {
 		return left
@@ -110,7 +111,7 @@ func patterns(words []string) (list []string) {
 	return list
 }
 
-// byTaskID adds those tasks of a run to the hits whose ids contain all words that the method wanted
+// byTaskID adds to s.hits those tasks of a run whose ids contain all words that the method wanted
 // returns. It does nothing if the reader is not a [store.TaskSearcher].
 func (s *search) byTaskID(run store.Run) error {
 	words := s.wanted(run)
@@ -141,7 +142,7 @@ func (s *search) add(run store.Run, t store.Task, in fleet.HitField, excerpt str
 	s.hits = append(s.hits, hit)
 }
 
-// byContent adds those tasks of a run to the hits that contain all words that the method wanted
+// byContent adds to s.hits those tasks of a run that contain all words that the method wanted
 // returns. Each word may be in the task's id, name or prompt, or in the result of an attempt.
 func (s *search) byContent(run store.Run) error {
 	words := s.wanted(run)

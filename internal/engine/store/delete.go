@@ -13,14 +13,13 @@ type Deletions struct {
 	Workers         []string
 	IdempotencyKeys []string
 	Cursors         []string
-	// Lists names lists of items. An item is a row for data that has no table of its own. All items
-	// of these lists are deleted.
+	// Lists names lists of items. All items of these lists are deleted.
 	Lists  []ItemList
 	Events []int64
 }
 
-// ItemList identifies a list of items: all items with the same kind and the same parent. An item is
-// a row for data that has no table of its own.
+// ItemList identifies a list of items (see [Item]): all items with the same kind and the same
+// parent.
 type ItemList struct {
 	Kind   string `json:"kind"`
 	Parent string `json:"parent"`

@@ -6,7 +6,7 @@ import (
 )
 
 // itemChange is a change of an item by a request: the item was added or replaced, or it was
-// deleted. An item is a row for data that has no table of its own.
+// deleted.
 type itemChange struct {
 	item    Item
 	deleted bool
@@ -15,8 +15,7 @@ type itemChange struct {
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
 // changedItems returns the items that were added or replaced, and the keys of the items that were
-// deleted. If the same item was both put and deleted, only the later change counts. An item is a
-// row for data that has no table of its own.
+// deleted. If the same item was both put and deleted, only the later change counts.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.deleted {
@@ -28,8 +27,7 @@ func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	return put, dropped
 }
 
-// Item returns the item with the given key, or [ErrNotFound]. An item is a row for data that has no
-// table of its own.
+// Item returns the item with the given key, or [ErrNotFound].
 func (tx *Tx) Item(key ItemKey) (Item, error) {
 	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
 		item, err := tx.stored.Item(key)
@@ -41,19 +39,16 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 	return change.item, err
 }
 
-// PutItem adds an item, or replaces the item with the same kind and id. An item is a row for data
-// that has no table of its own.
+// PutItem adds an item, or replaces the item with the same kind and id.
 func (tx *Tx) PutItem(i Item) { tx.own.items.put(i.ItemKey, itemChange{item: i}) }
 
-// DropItem deletes the item with the given key, if it exists. An item is a row for data that has no
-// table of its own.
+// DropItem deletes the item with the given key, if it exists.
 func (tx *Tx) DropItem(key ItemKey) {
 	tx.own.items.put(key, itemChange{item: Item{ItemKey: key}, deleted: true})
 }
 
 // Items returns the items with the given kind and parent whose Seq is greater than cursor. It
-// returns at most limit items, in the order of Seq. An item is a row for data that has no table of
-// its own.
+// returns at most limit items, in the order of Seq.
 func (tx *Tx) Items(kind, parent string, cursor int64, limit int) ([]Item, error) {
 	fetch := limit
 	// Fetch more than limit items, because the transaction may have deleted some of them. But do

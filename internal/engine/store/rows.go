@@ -48,8 +48,7 @@ type Run struct {
 	Spent      Amount          `json:"spent,omitzero"`
 	Worked     time.Duration   `json:"worked,omitempty"` // total working time of ended attempts, without waits for a user
 	Waited     time.Duration   `json:"waited,omitempty"` // total time that ended attempts have waited for a user
-	// Waves contains the number of unfinished tasks of each wave, lowest wave first. A wave is a
-	// group of tasks that may start only when all tasks of lower waves have ended. Waves does not
+	// Waves contains the number of unfinished tasks of each wave, lowest wave first. It does not
 	// count tasks without a wave.
 	Waves    []WaveCount `json:"waves,omitempty"`
 	Open     int         `json:"open"`               // number of unfinished tasks
@@ -73,8 +72,8 @@ type Run struct {
 // OnFail says what happens to the other tasks of a run when a task fails.
 type OnFail string
 
-// The values of OnFail. If OnFail is empty, only two kinds of tasks are cancelled: those that need
-// the failed task, and those of later waves (groups of tasks, see [WaveCount]).
+// The values of OnFail. If OnFail is empty, only the tasks that need the failed task, and the tasks
+// of later waves (see [WaveCount]), are cancelled.
 const (
 	StopOnFail OnFail = "stop" // no more tasks start
 	EndOnFail  OnFail = "end"  // no more tasks start, and running tasks are ended
@@ -117,8 +116,8 @@ type Task struct {
 	// task's agent. If the task has fallbacks (agents that may replace its agent), the name
 	// consists of all names in Agents, joined by " > ".
 	Account string `json:"lane,omitempty"`
-	// Agents contains the task's agent and then its fallbacks (the agents that may replace it), as
-	// written in the plan. It is empty if the task has no fallback that it can use.
+	// Agents contains the task's agent and then its fallbacks, as written in the plan. It is empty
+	// if the task has no fallback that it can use.
 	Agents          []string `json:"agents,omitempty"`
 	Retries         int      `json:"retries"`
 	CountedAttempts int      `json:"attempts"`          // number of attempts that count against Retries
@@ -145,8 +144,7 @@ type Task struct {
 	EndedAs Status `json:"ended,omitempty"`
 }
 
-// Agent returns the name of the task's own agent, and never that of a fallback (an agent that may
-// replace it).
+// Agent returns the name of the task's own agent, never that of a fallback.
 func (t Task) Agent() string {
 	if len(t.Agents) > 0 {
 		return t.Agents[0]
@@ -154,7 +152,7 @@ func (t Task) Agent() string {
 	return t.Account
 }
 
-// AllAgents returns the task's agent, followed by its fallbacks (the agents that may replace it).
+// AllAgents returns the task's agent, followed by its fallbacks.
 func (t Task) AllAgents() []string {
 	if len(t.Agents) > 0 {
 		return t.Agents
@@ -162,7 +160,7 @@ func (t Task) AllAgents() []string {
 	return []string{t.Account}
 }
 
-// Attempt is the row of one attempt: a worker has started an agent to work on a task.
+// Attempt is the row of one attempt: one start of an agent on a task, by one worker.
 type Attempt struct {
 	ID     string `json:"id"`
 	Run    string `json:"run"`
@@ -237,9 +235,9 @@ type Worker struct {
 	Meta           json.RawMessage `json:"meta,omitempty"`
 	Version        string          `json:"version,omitempty"`
 
-	// Now is what the worker is doing, if the worker is itself an agent. A heartbeat appends an
-	// event about the worker if it sets or clears Left, or if it changes a field other than Now,
-	// HeldAttempts and the times. Otherwise it appends no event.
+	// Now is what the worker is doing, if the worker is itself an agent. A heartbeat that changes
+	// only Now, HeldAttempts and times appends no event about the worker, unless it sets or clears
+	// Left.
 	Now fleet.AgentActivity `json:"now,omitzero"`
 
 	Owner string `json:"owner,omitempty"` // id of the credential that registered the worker and may act for it
@@ -331,9 +329,9 @@ type Account struct {
 	// of the user's accounts that workers can use for this agent. An empty name in the list means
 	// the account that the agent's program is logged in to.
 	Pool []string `json:"pool,omitempty"`
-	// Chain is set only in a row for tasks with fallbacks (agents that may replace the task's own
-	// agent). It contains the agents that may work on these tasks: the tasks' own agent, and then
-	// the fallbacks. Name contains the same agents, joined by " > ".
+	// Chain is set only in a row for tasks with fallbacks. It contains the agents that may work on
+	// these tasks: the tasks' own agent, and then the fallbacks. Name contains the same agents,
+	// joined by " > ".
 	Chain []string `json:"chain,omitempty"`
 }
 

@@ -27,7 +27,7 @@ func Pattern(word string) string {
 	for _, c := range word {
 		switch {
 		case strings.ContainsRune(`"\<>&`, c) || unicode.IsControl(c) || c == '\u2028' || c == '\u2029' || c == unicode.ReplacementChar:
-			b.WriteByte('%') // match any text here, because the stored JSON may contain an escape sequence for this character
+			b.WriteByte('%') // match any text here, because JSON may escape this character
 		case c > unicode.MaxASCII || c == '%' || c == '_':
 			b.WriteByte('_')
 		default:

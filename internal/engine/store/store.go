@@ -93,13 +93,11 @@ type Reader interface {
 	ClaimableTasks(c ClaimQuery) ([]Task, error)
 	// LabelSets returns the distinct values of Task.Labels of all Ready tasks, sorted.
 	LabelSets() ([]string, error)
-	// WaitingTasks returns tasks of the run w.Run that meet all conditions of w and are idle (see
-	// [Task.Idle]): they are Queued, but not Ready, and wait for no other task in their Needs. It
-	// returns at most w.Limit tasks, in the same order as ClaimableTasks.
+	// WaitingTasks returns the idle tasks (see [Task.Idle]) of the run w.Run that meet all
+	// conditions of w, at most w.Limit, in the same order as ClaimableTasks.
 	WaitingTasks(w WaitQuery) ([]Task, error)
-	// DelayedTasks returns at most limit tasks whose NotBefore is set and has passed at the time
-	// now, and that are idle (see [Task.Idle]): they are Queued, but not Ready, and wait for no
-	// other task in their Needs. The earliest NotBefore comes first.
+	// DelayedTasks returns at most limit idle tasks (see [Task.Idle]) whose NotBefore is set and
+	// has passed at the time now. The earliest NotBefore comes first.
 	DelayedTasks(now time.Time, limit int) ([]Task, error)
 	// DueAttempts returns at most limit running attempts whose [Attempt.Due], the end of the lease
 	// or the deadline, is before now. The earliest comes first.
@@ -135,7 +133,7 @@ type ClaimQuery struct {
 // them.
 type WaitQuery struct {
 	Run            string
-	Wave           int // the highest wave (group of tasks, see WaveCount) whose tasks may start
+	Wave           int // the highest wave (see WaveCount) whose tasks may start
 	Now            time.Time
 	PausedAccounts []string // leave out tasks whose Task.Account is in this list
 	Limit          int

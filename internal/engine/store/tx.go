@@ -37,7 +37,7 @@ type Loader interface {
 var ErrNotLoaded = errors.New("not loaded yet")
 
 // Tx gives one request access to a transaction. A request is one call of [Store.Write]; several
-// requests may share a transaction. The lookups of a request return its own changes at once, except
+// requests may share a transaction. The lookups of a request see its own changes at once, except
 // for those of [Tx.DeleteRows]. Later requests in the same transaction see these changes too, if
 // the request succeeds.
 type Tx struct {
@@ -121,7 +121,7 @@ func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
 // merge puts the rows of the parameter later, the table of a later request, into t. Rows of t with
 // the same keys are replaced. If t is empty, merge first allocates memory for as many rows as the
-// parameter requests says, usually one row for each request of the transaction.
+// parameter requests says.
 func (t *table[K, V]) merge(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)

@@ -60,7 +60,7 @@ type leader struct {
 }
 
 // Prepare begins the database transaction. The caller must call the returned function after
-// [leader.Work] has returned.
+// [leader.Work], even if Work panics.
 func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	var err error
 	l.open, err = l.writer.Open(ctx)
@@ -153,9 +153,9 @@ type batchChanges struct {
 const maxLoads = 12
 
 // run runs the requests in their order. If the transaction is a [Loader], a request may look up a
-// row that is not loaded yet. Then run must repeat this request and the following ones. Before
-// that, run also runs the following requests once and ignores their changes, only to find out which
-// rows they look up. So it can load all missing rows together, and then repeats these requests.
+// row that is not loaded yet. Then run must repeat this request and the following ones. First it
+// also runs the following requests, but ignores their changes, to find out which rows they look up.
+// Then it loads all missing rows together and repeats these requests.
 func (b *batchChanges) run(batch []*request) error {
 	loader, _ := b.transaction.(Loader)
 	if loader != nil && len(batch) == 1 {

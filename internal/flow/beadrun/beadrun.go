@@ -33,17 +33,15 @@ type Options struct {
 	Submit func(ctx context.Context, p plan.Plan) (run string, err error)
 	// End cancels a task and waits until all processes of the task have ended.
 	End func(ctx context.Context, run, task, why string) error
-	// Collect records in the store how attempts have ended, for a run that no gaffer process executes.
-	// It considers only the tasks for which the function want returns true.
+	// Collect records in the store how attempts have ended, for a run that no gaffer process
+	// executes. It considers only the tasks for which the function want returns true.
 	Collect func(ctx context.Context, run string, want func(store.Task) bool) error
-	// Recorder returns the recorder that writes the records of a run's attempts to the ledger, which
-	// is the project's folder of such records.
+	// Recorder returns the recorder that writes the records of a run's attempts to the ledger.
 	Recorder func(run store.Run) *recorder.Recorder
 	Notice   func(text string) // prints a message to the user
 }
 
-// Beads submits the beads of a project (work items of the ledger protocol) as tasks, and determines
-// the state of the attempts at them.
+// Beads submits the beads of a project as tasks, and determines the state of the attempts at them.
 type Beads struct{ opts Options }
 
 // New returns a Beads with these options.
@@ -59,19 +57,18 @@ const (
 	Headless                        // use no terminal
 )
 
-// Request describes which beads (work items of the ledger protocol) to submit as tasks, and how.
+// Request describes which beads to submit as tasks, and how.
 type Request struct {
-	Plan     plan.Plan // each task must have the field Dispatch, which names the task's bead (a work item)
+	Plan     plan.Plan // each task must have the field Dispatch, which names the task's bead
 	Terminal TerminalMode
-	// If Force is set and one of the beads (work items) already has an unfinished task, that task and
-	// all its processes are ended first.
+	// If Force is set and one of the beads already has an unfinished task, that task and all its
+	// processes are ended first.
 	Force bool
 }
 
-// Dispatch submits beads (work items of the ledger protocol) as one run and returns the id of the
-// run. If one of the beads already has an unfinished task and q.Force is set, Dispatch ends that
-// task and tries again. If q.Force is not set, Dispatch submits nothing and returns an
-// [*engine.BeadHeldError].
+// Dispatch submits beads as one run and returns the id of the run. If one of the beads already has
+// an unfinished task and q.Force is set, Dispatch ends that task and tries again. If q.Force is not
+// set, Dispatch submits nothing and returns an [*engine.BeadHeldError].
 func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	inTmux := false
 	if q.Terminal != Headless {
@@ -102,9 +99,9 @@ func (b *Beads) Dispatch(ctx context.Context, q Request) (string, error) {
 	}
 }
 
-// Prepare sets missing values in tasks for beads (work items of the ledger protocol), so that the
-// tasks can be submitted as a part of any run. It changes the field Dispatch of each task in place,
-// and returns the given slice. The agents of the tasks run without a terminal.
+// Prepare completes the field Dispatch of tasks for beads, so that the tasks can be submitted as a
+// part of any run. It changes the tasks in place, and returns the given slice. The agents of the
+// tasks run without a terminal.
 func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, error) {
 	for i := range tasks {
 		if err := b.prepare(ctx, &tasks[i], false); err != nil {
@@ -114,9 +111,8 @@ func (b *Beads) Prepare(ctx context.Context, tasks []plan.Task) ([]plan.Task, er
 	return tasks, nil
 }
 
-// prepare sets these fields of t.Dispatch, which describes the work item of the task t: ledger,
-// repository, number of earlier attempts and tmux session. It returns an error if the task needs a
-// worktree but none can be created in its repository.
+// prepare sets the ledger, repository, number of earlier attempts and tmux session in t.Dispatch.
+// It returns an error if the task needs a worktree but none can be created in its repository.
 func (b *Beads) prepare(ctx context.Context, t *plan.Task, inTmux bool) (err error) {
 	d := *t.Dispatch
 	d.Ledger = b.opts.LedgerDir

@@ -9,8 +9,8 @@ import (
 )
 
 // Costs reads the costs of all attempts of the project from the store. It returns a function that
-// looks up the cost of one attempt at a bead (a work item of the ledger protocol). known is false
-// if gaffer did not run that attempt, or if the agent reported no cost.
+// looks up the cost of one attempt at a bead. known is false if gaffer did not run that attempt, or
+// if the agent reported no cost.
 func (b *Beads) Costs(ctx context.Context) (func(bead string, attempt int) (usd float64, known bool), error) {
 	spent := map[string]int64{} // cost in millionths of a US dollar, by the attempt's name (attemptName)
 	err := b.opts.Store.Read(ctx, func(r store.Reader) error {

@@ -40,8 +40,8 @@ type Polled struct {
 	Task    string    `json:"task,omitempty"`
 	PID     int       `json:"pid,omitempty"`
 	Session string    `json:"session,omitempty"`
-	// Repaired is the outcome that Poll has recorded for this attempt, because the attempt had ended
-	// without a recorded outcome. It is empty if Poll has recorded none.
+	// Repaired is the outcome of this attempt, if Poll has repaired its records. Otherwise it is
+	// empty.
 	Repaired string `json:"repaired,omitempty"`
 }
 
@@ -52,10 +52,10 @@ const (
 )
 
 // Poll returns the attempts that are running according to the store or to the records in this
-// project's ledger, with their real state. An attempt may be stale: nothing of it is running any
-// more. If repair is true, Poll also records how the stale attempts have ended, and sets their
-// field Repaired. If the error is a [*pending.UnwrittenError], the list is still valid: the
-// outcomes are in the store, but some documents of a run could not be written.
+// project's ledger, with their real state. If repair is true, Poll also records how the attempts
+// whose state is [Stale] have ended, and sets their field Repaired. If the error is a
+// [*pending.UnwrittenError], the list is still valid: the outcomes are in the store, but some
+// documents of a run could not be written.
 func (b *Beads) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := b.pollRuns(ctx)
 	if err != nil {
@@ -146,8 +146,8 @@ func (p *Polled) judge(a store.Attempt, watched, alive bool) {
 	}
 }
 
-// repairRuns handles the attempts in list whose state is Stale, because none of their processes is
-// alive. It records in the store how these attempts have ended, and sets their field Repaired.
+// repairRuns records in the store how the attempts in list whose state is Stale have ended, and
+// sets their field Repaired.
 func (b *Beads) repairRuns(ctx context.Context, list []Polled) error {
 	stale := map[string]map[string]bool{}
 	for _, p := range list {
@@ -211,8 +211,8 @@ func (b *Beads) outcome(ctx context.Context, p *Polled) error {
 // pollRecords returns the attempts that are running according to the ledger's records but not
 // according to the store. These are attempts of other programs, and ended attempts of gaffer whose
 // records were not completed. inStore has the names of the attempts that are running according to
-// the store. If repair is true, pollRecords also completes the records of those attempts that it
-// finds stale: none of their processes is alive.
+// the store. If repair is true, pollRecords also completes the records of the attempts whose state
+// is Stale.
 func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair bool) (list []Polled, err error) {
 	err = b.opts.Ledger.Unfinished(ctx, func(r ledger.Attempt) error {
 		if inStore[attemptName(r.Bead, r.Attempt)] {
@@ -249,7 +249,7 @@ func (b *Beads) pollRecords(ctx context.Context, inStore map[string]bool, repair
 // running.
 type liveAgents struct {
 	sessions map[string]bool // names of the sessions in the user's own tmux server
-	beads    map[string]bool // ids of this ledger's beads (work items) that the environments of running processes name
+	beads    map[string]bool // ids of this ledger's beads that the environments of running processes name
 }
 
 func (e liveAgents) of(bead string) string {
@@ -279,9 +279,8 @@ func (b *Beads) findEvidence(ctx context.Context) (liveAgents, error) {
 	return e, nil
 }
 
-// beadInEnvironment returns the id of the bead (a work item of the ledger protocol) that the
-// environment of a process names. ours is true if the environment also names the ledger at
-// ledgerDir.
+// beadInEnvironment returns the id of the bead that the environment of a process names. ours is
+// true if the environment also names the ledger at ledgerDir.
 func beadInEnvironment(env []string, ledgerDir string) (bead string, ours bool) {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
@@ -295,9 +294,9 @@ func beadInEnvironment(env []string, ledgerDir string) (bead string, ours bool) 
 	return bead, ours && bead != ""
 }
 
-// repairRecords handles the attempts in list whose state is Stale, because none of their processes
-// is alive. It completes the ledger's records of these attempts. A record gets the outcome that the
-// store has for its attempt. If the store has none, the record says that the attempt was lost.
+// repairRecords completes the ledger's records of the attempts in list whose state is Stale. A
+// record gets the outcome that the store has for its attempt. If the store has none, the record
+// says that the attempt was lost.
 func (b *Beads) repairRecords(ctx context.Context, list []Polled) error {
 	stale := map[string]*Polled{}
 	for i, p := range list {

@@ -36,8 +36,8 @@ type Plan struct {
 	File string `yaml:"-"` // path of the plan's file
 }
 
-// Phase is a milestone of the build: a named group of chunks, which are parts of the work. The
-// milestone is reached when all these chunks are completed.
+// Phase is a milestone of the build: a named group of chunks. The milestone is reached when all
+// these chunks are completed.
 type Phase struct {
 	Name   string `yaml:"phase"`
 	Chunks []ID   `yaml:"chunks"`
@@ -59,12 +59,12 @@ type Chunk struct {
 	Retries   *int          `yaml:"retries"`
 }
 
-// defaultRetries is the number of retries of a chunk (a part of the build) if the plan sets none.
+// defaultRetries is the number of retries of a chunk if the plan sets none.
 const defaultRetries = 1
 
-// Check is one check of the work on a chunk (a part of the build). In the plan's file, it is a
-// shell command or a mapping. A mapping has exactly one of the keys command, file and url, and may
-// have further keys as options.
+// Check is one check of the work on a chunk. In the plan's file, it is a shell command or a
+// mapping. A mapping has exactly one of the keys command, file and url, and may have further keys
+// as options.
 type Check struct {
 	Name       string        `yaml:"name" json:"name,omitempty"`
 	Command    string        `yaml:"command" json:"command,omitempty"`
@@ -77,12 +77,12 @@ type Check struct {
 }
 
 // Build is stored with the engine's run. It describes the build: the approved plan, and the status
-// of the chunks (the parts of the build) at the start.
+// of the chunks at the start.
 type Build struct {
 	Run    workflow.BuildRun `json:"run"`
 	Phases []Phase           `json:"phases,omitempty"`
-	// Tasks maps the id of a chunk (a part of the build) to the id of the engine's task for it. A
-	// chunk has no task if it is already completed, or if gaffer must not build it.
+	// Tasks maps the id of a chunk to the id of the engine's task for it. A chunk has no task if it
+	// is already completed, or if gaffer must not build it.
 	Tasks  map[string]string `json:"tasks"`
 	Checks string            `json:"checks"` // name of the folder with the files that describe the checks, and with their results
 
@@ -98,20 +98,18 @@ type Start struct {
 	SpecVersion string
 	Checks      string // name of the folder with the files that describe the checks
 	Command     workflow.Command
-	// Done maps ids to the chunks (parts of the build) that an interrupted build has completed. They
-	// are not built again.
+	// Done maps ids to the chunks that an interrupted build has completed. They are not built
+	// again.
 	Done map[workflow.ID]workflow.Chunk
-	// Held maps ids to the chunks (parts of the build) that gaffer must not build, for example because
-	// only the user can do them. The new build contains them unchanged.
+	// Held maps ids to the chunks that gaffer must not build, for example because only the user can
+	// do them. The new build contains them unchanged.
 	Held map[workflow.ID]workflow.Chunk
-	// VerifyCommand returns the shell command that checks the work on the chunk c (a part of the
-	// build).
+	// VerifyCommand returns the shell command that checks the work on the chunk c.
 	VerifyCommand func(c Chunk) string
 }
 
-// New creates a build from a valid plan, which divides the work into chunks. It returns the build
-// and a plan for the engine. The plan for the engine has one task for each chunk that is neither in
-// s.Done nor in s.Held.
+// New creates a build from a valid plan. It returns the build and a plan for the engine, which has
+// one task for each chunk that is neither in s.Done nor in s.Held.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
 	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: timestamp.Format(s.Now),
@@ -159,13 +157,13 @@ func Of(text json.RawMessage) (*Build, error) {
 	return &b, nil
 }
 
-// TaskName returns the id of the engine's task for the chunk (a part of the build) with this id.
+// TaskName returns the id of the engine's task for the chunk with this id.
 func TaskName(id ID) string { return "chunk-" + string(id) }
 
 // FromState creates a plan from the build run in the workflow state (the project's state.json), for
 // example if another program has started the build. FromState returns a [*StateError] if the build
-// cannot be continued: ids of chunks (parts of the build) are missing or not unique, or the plan
-// would not be valid.
+// cannot be continued, because ids of chunks are missing or not unique, or the plan would not be
+// valid.
 func FromState(run workflow.BuildRun) (Plan, error) {
 	p := Plan{
 		Name: run.RunID, Priorities: run.Plan.Priorities, PrioritySource: run.Plan.PrioritySource, SpecVersion: run.Plan.SpecVersion,
@@ -230,7 +228,7 @@ func (p Plan) task(c Chunk, s Start) plan.Task {
 	return t
 }
 
-// prompt returns the prompt for the agent that builds the chunk c (a part of the build).
+// prompt returns the prompt for the agent that builds the chunk c.
 func prompt(c Chunk, priorities []string) string {
 	var b strings.Builder
 	text := strings.TrimSpace(c.Prompt)
@@ -255,9 +253,8 @@ func prompt(c Chunk, priorities []string) string {
 
 func label(c Chunk) string { return workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label() }
 
-// phase returns the name of the first phase that has an incomplete chunk. A phase is a named group
-// of chunks, the parts of the build. If all chunks are complete, it returns the name of the last
-// phase, or "" if the build has no phases.
+// phase returns the name of the first phase that has an incomplete chunk. If all chunks are
+// complete, it returns the name of the last phase, or "" if the build has no phases.
 func (b Build) phase() string {
 	done := map[workflow.ID]bool{}
 	for _, c := range b.Run.Chunks {

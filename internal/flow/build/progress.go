@@ -36,11 +36,11 @@ type Progress struct {
 	Build Build
 	Ended store.Status // final status of the engine's run; empty while the run continues
 
-	// Written is true once this build was written to the workflow state (the project's state.json). If
-	// the state contains another build after that, another program has replaced this build.
+	// Written is true once this build was written to the workflow state (the project's state.json).
+	// If the state contains another build after that, another program has replaced this build.
 	Written bool
 
-	chunk       map[string]int    // by task id: index of the task's chunk (part of the build) in Build.Run.Chunks
+	chunk       map[string]int    // index of the task's chunk in Build.Run.Chunks, by task id
 	lastFailure map[string]string // why the task's last attempt has ended, by task id
 }
 
@@ -86,9 +86,8 @@ func (s *Progress) Apply(e store.Event, outcome func(task string, attempt int) (
 	return entries, nil
 }
 
-// taskChanged applies an event that changes the status of the task for a chunk (a part of the
-// build). i is the index of the chunk. taskChanged returns the events that result for the activity
-// feed.
+// taskChanged applies an event that changes the status of a chunk's task. i is the index of the
+// chunk. taskChanged returns the events that result for the activity feed.
 func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
 	var tried *store.Attempt
 	if len(e.AttemptRow) > 0 {
@@ -103,8 +102,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	case to == store.Running && tried != nil:
 		return s.started(i, *tried, at), nil
 	case tried == nil && (to == store.Queued || to == store.Cancelled):
-		// The task was queued, for example because the user has retried it, or it was cancelled while it
-		// was queued. So set its chunk (its part of the build) back to planned.
+		// The task was queued, for example because the user has retried it, or it was cancelled
+		// while it was queued. So set its chunk back to planned.
 		*c = planned(*c)
 		return nil, nil
 	case tried == nil && to == store.Failed:
@@ -116,7 +115,7 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 		c.Status, c.CompletedAt = workflow.Completed, at
 		return nil, nil
 	case tried == nil:
-		return nil, nil // no attempt has started or ended: the task's chunk (part of the build) stays as it is
+		return nil, nil // no attempt has started or ended: the task's chunk stays as it is
 	}
 	why := failureReason(*tried, outcome)
 	s.lastFailure[e.Task] = why
@@ -143,8 +142,8 @@ func (s *Progress) taskChanged(i int, e store.Event, outcome func(string, int) (
 	return drafts, nil
 }
 
-// started applies the start of the attempt a to the chunk (a part of the build) with index i. It
-// returns the events that result for the activity feed.
+// started applies the start of the attempt a to the chunk with index i. It returns the events that
+// result for the activity feed.
 func (s *Progress) started(i int, a store.Attempt, at string) []workflow.Draft {
 	c := &s.Build.Run.Chunks[i]
 	label := s.label(i)
@@ -219,8 +218,8 @@ func (s *Progress) verified(i int, a store.Attempt, outcome func(string, int) (O
 
 func (s *Progress) label(i int) string { return s.Build.Run.Chunks[i].Label() }
 
-// planned returns a copy of the chunk c (a part of the build) as it was before any attempt. The
-// copy has none of the times and attempts of c.
+// planned returns a copy of the chunk c as it was before any attempt. The copy has none of the
+// times and attempts of c.
 func planned(c workflow.Chunk) workflow.Chunk {
 	return workflow.Chunk{
 		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,

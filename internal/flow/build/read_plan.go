@@ -18,9 +18,9 @@ import (
 const maxChunks = 10_000
 
 // Read parses the plan of a build from YAML or JSON. agents are the names of the agents defined in
-// gaffer.yaml. The plan divides the work into chunks. A chunk without an id gets its position in
-// the plan as its id. Errors are [plan.Problems]: one problem if the text cannot be parsed, and all
-// problems if the plan is not valid.
+// gaffer.yaml. A chunk without an id gets its position in the plan as its id. Errors are
+// [plan.Problems]: one problem if the text cannot be parsed, and all problems if the plan is not
+// valid.
 func Read(file string, data []byte, agents []string) (p Plan, err error) {
 	if err := decode(data, &p); err != nil {
 		return p, plan.Problems{problemOf(file, err)}
@@ -177,7 +177,7 @@ func (c Check) problem() string {
 	return ""
 }
 
-// cycle adds a problem if chunks (parts of the build) depend on each other in a cycle.
+// cycle adds a problem if chunks depend on each other in a cycle.
 func (c *checker) cycle(p Plan) {
 	var tasks plan.Plan
 	known := map[ID]bool{}

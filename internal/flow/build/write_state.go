@@ -11,26 +11,26 @@ import (
 	"gaffer/workflow"
 )
 
-// Names of JSON members of the workflow state (the project's state.json). They say which events the
-// activity feed contains. gaffer writes these members in the same update as the build and the feed,
-// so that they always match. They are not members of the build run, because the build run becomes
-// null when the build is done.
+// Names of the JSON members of the workflow state (the project's state.json) that say which events
+// the activity feed contains. gaffer writes these members in the same update as the build and the
+// feed, so that they always match. They are not members of the build run, because the build run
+// becomes null when the build is done.
 const (
 	cursorField = "gaffer"
 	cursorRun   = "buildOf"  // member with the id of the engine's run
-	cursorSeq   = "buildSeq" // member with the sequence number of the run's last event in the feed
+	cursorSeq   = "buildSeq" // member with the sequence number of the last engine event that was processed for the feed
 )
 
 // Cursor says up to which event the activity feed in a workflow state has been written. It returns
-// the id of the engine's run that the feed describes, and the sequence number of the run's last
-// event in the feed. It returns "" and 0 if the state does not contain them.
+// the id of the engine's run that the feed describes, and the sequence number of the last engine
+// event that was processed for the feed. It returns "" and 0 if the state does not contain them.
 func Cursor(state jsontree.Value) (run string, seq int64) {
 	c := state.Get(cursorField)
 	seq, _ = c.Get(cursorSeq).Int()
 	return c.Get(cursorRun).Text(), seq
 }
 
-// SpecInfo holds what the workflow documents need from the spec (the specification of the project).
+// SpecInfo holds what the workflow documents need from the project's spec.
 type SpecInfo struct {
 	Version string                    // current version of the spec
 	Number  func(alias string) string // returns the number of the spec section with this alias; empty if there is none
@@ -98,11 +98,11 @@ func (s *Progress) writeRun(root *jsontree.Node, state workflow.State, spec Spec
 		c := &run.Chunks[i]
 		there, known := chunkInState(state, c.ID)
 		if known && s.Build.Tasks[string(c.ID)] == "" && state.BuildRun.RunID == run.RunID {
-			*c = there // gaffer does not build this chunk (part of the build): keep the values in the state
+			*c = there // gaffer does not build this chunk: keep the values in the state
 		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
-			// If this chunk (part of the build) was completed before, keep the spec version that was stored
-			// then: the spec may have a newer version now.
+			// If this chunk was completed before, keep the spec version that was stored then: the
+			// spec may have a newer version now.
 			if there.Status == workflow.Completed {
 				c.SpecVersionAtBuild = there.SpecVersionAtBuild
 			}

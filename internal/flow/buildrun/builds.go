@@ -84,10 +84,10 @@ func (e *IncompleteError) Error() string {
 // Conflict returns true, so that the exit code is the one for a conflict.
 func (e *IncompleteError) Conflict() bool { return true }
 
-// Start submits a build, which consists of chunks (parts for one agent each), and returns the id of
-// the engine's run. The caller must make sure that the user has approved the build. Agents start
-// when a gaffer process executes the run. If an incomplete build exists and n.Fresh is set, Start
-// ends the run of that build. If n.Fresh is not set, Start returns an [*IncompleteError].
+// Start submits a build and returns the id of the engine's run. The caller must make sure that the
+// user has approved the build. Agents start when a gaffer process executes the run. If an
+// incomplete build exists and n.Fresh is set, Start ends the run of that build. If n.Fresh is not
+// set, Start returns an [*IncompleteError].
 func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 	found, err := b.Find(ctx)
 	if err != nil {
@@ -113,8 +113,8 @@ func (b *Builds) Start(ctx context.Context, n Request) (string, error) {
 }
 
 // beginStep makes the build the current step of the active workflow command. If no command is
-// active, it begins [workflow.Execute]. If an active command has an earlier step that is not done,
-// and skip is false, beginStep returns an error.
+// active, it begins [workflow.Execute]. If an earlier step of an active command is not done,
+// beginStep returns an error, unless skip is set or the build is already the current step.
 func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	return b.state.Update(ctx, func(root *jsontree.Node) error {
 		state, _ := workflow.Read(root.Value())
@@ -130,8 +130,8 @@ func (b *Builds) beginStep(ctx context.Context, skip bool) error {
 	})
 }
 
-// submit writes the files that describe the checks, and submits the chunks (parts) of the build as
-// the tasks of a run. It returns the id of the run.
+// submit writes the files that describe the checks, and submits the chunks of the build as the
+// tasks of a run. It returns the id of the run.
 func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (string, error) {
 	s.Now, s.SpecVersion = b.project.Now(), b.project.spec().Version
 	state, err := b.state.State()
@@ -143,8 +143,7 @@ func (b *Builds) submit(ctx context.Context, p build.Plan, s build.Start) (strin
 	s.VerifyCommand = func(c build.Chunk) string {
 		return b.opts.VerifyCommand(b.project.checksFile(s.Checks, build.TaskName(c.ID)))
 	}
-	// By default, run the chunks (parts of the build) one after the other, because they share one
-	// working tree.
+	// By default, run the chunks one after the other, because they share one working tree.
 	if p.Parallel == 0 {
 		p.Parallel = 1
 	}
@@ -176,8 +175,8 @@ type Found struct {
 	Run        *workflow.BuildRun
 	Incomplete bool // the build has started and is not complete
 	Resumable  bool // [Builds.Resume] can continue the build
-	// Problem says why the remaining chunks (parts of the build) cannot be built. It is nil if they
-	// can be built, if no chunks remain, or while the engine's run is active.
+	// Problem says why the remaining chunks cannot be built. It is nil if they can be built, if no
+	// chunks remain, or while the engine's run is active.
 	Problem error
 	Resume  workflow.Resume
 	Health  workflow.Health

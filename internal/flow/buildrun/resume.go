@@ -22,8 +22,8 @@ type Resumption struct {
 	Plan *build.Plan
 }
 
-// NothingError reports that there is no build, that nothing is left to build, or that a chunk (a
-// part of the build) cannot be built again because it is not completed.
+// NothingError reports that there is no build, that nothing is left to build, or that a chunk
+// cannot be built again because it is not completed.
 type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
@@ -32,9 +32,9 @@ func (e *NothingError) Error() string { return "no build can be resumed: " + e.W
 func (e *NothingError) NotFound() bool { return true }
 
 // Resume returns the id of the engine's run that continues the build in the workflow state. If the
-// current run of the build has not ended, and no chunk (a part of the build) is to be rebuilt,
-// Resume returns the id of that run. Otherwise it ends that run and submits a new run with the
-// remaining chunks and those to rebuild.
+// current run of the build has not ended, and no chunk is to be rebuilt, Resume returns the id of
+// that run. Otherwise it ends that run and submits a new run with the remaining chunks and those to
+// rebuild.
 func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	f, err := b.Find(ctx)
 	switch {
@@ -81,8 +81,8 @@ func (b *Builds) Resume(ctx context.Context, r Resumption) (string, error) {
 	return b.submit(ctx, p, s)
 }
 
-// HeldError reports that a build can continue only after the user has done a chunk (a part of the
-// build) that gaffer must not build.
+// HeldError reports that a build can continue only after the user has done a chunk that gaffer must
+// not build.
 type HeldError struct{ Held []workflow.Held }
 
 func (e *HeldError) Error() string {
@@ -103,8 +103,8 @@ func (e *HeldError) Hint() string {
 }
 
 // remainingOf returns the plan with which the build f continues. given is the plan that the user
-// named, or nil. If gaffer must not build any of the remaining chunks (parts of the build),
-// remainingOf returns a [*HeldError].
+// named, or nil. If all remaining chunks are chunks that gaffer must not build, remainingOf returns
+// a [*HeldError].
 func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (build.Plan, error) {
 	p, err := b.planOf(ctx, f, given)
 	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
@@ -113,8 +113,8 @@ func (b *Builds) remainingOf(ctx context.Context, f Found, given *build.Plan) (b
 	return p, err
 }
 
-// CompleteChunk marks a chunk (a part of the build) as completed by the user, and returns the chunk
-// as it was before. It returns a [*BuiltError] if an active run builds the chunk.
+// CompleteChunk marks a chunk as completed by the user, and returns the chunk as it was before. It
+// returns a [*BuiltError] if an active run builds the chunk.
 func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
 	f, err := b.Find(ctx)
 	if err != nil {
@@ -153,8 +153,8 @@ func (b *Builds) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Ch
 	})
 }
 
-// BuiltError reports that the user cannot mark a chunk (a part of the build) as completed, because
-// an active run builds it.
+// BuiltError reports that the user cannot mark a chunk as completed, because an active run builds
+// it.
 type BuiltError struct {
 	Run   string
 	Chunk workflow.ID

@@ -17,10 +17,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Settings holds the user's settings for all beads (work items of the ledger protocol). If a bead
-// has its own agent, repository, template, branch or variables, these have precedence. Model
-// applies only to beads with neither an agent nor a model. But if Timeout, Retries or Questions is
-// set here, it replaces the bead's own value.
+// Settings holds the user's settings for all beads. If a bead has its own agent, repository,
+// template, branch or variables, these have precedence. Model applies only to beads with neither an
+// agent nor a model. But if Timeout, Retries or Questions is set here, it replaces the bead's own
+// value.
 type Settings struct {
 	Agent, Model string
 	Repo         string // absolute path of the repository
@@ -29,7 +29,7 @@ type Settings struct {
 	Branch       string
 	Timeout      *time.Duration
 	Retries      *int
-	Verify       []string // shell commands that check the work, after the checks of the bead (work item) itself
+	Verify       []string // shell commands that check the work, after the checks of the bead itself
 	Questions    plan.QuestionPolicy
 }
 
@@ -40,8 +40,7 @@ func SplitAgent(text string) (name, model string) {
 }
 
 // CheckAgent returns an [*AgentError] if name is neither a built-in agent nor in the list custom.
-// The agent "command" is not allowed either, because a bead (a work item of the ledger protocol)
-// has no command line.
+// The agent "command" is not allowed either, because a bead has no command line.
 func CheckAgent(name string, custom []string) error {
 	known := slices.DeleteFunc(append(plan.Agents(), custom...), func(n string) bool { return n == plan.CommandAgent })
 	if slices.Contains(known, name) {
@@ -71,8 +70,7 @@ func (e *AgentError) Hint() string {
 	return fmt.Sprintf("did you mean %q?", e.Meant)
 }
 
-// BeadTask returns a task for the bead (a work item of the ledger protocol) with this id. text is
-// the prompt.
+// BeadTask returns a task for the bead with this id. text is the prompt.
 func BeadTask(bead, text string) plan.Task {
 	return plan.Task{
 		ID: bead, Name: bead, Prompt: text, Limits: plan.Limits{Retries: plan.BeadRetries, Timeout: plan.BeadTimeout},
@@ -81,8 +79,8 @@ func BeadTask(bead, text string) plan.Task {
 }
 
 // Plan returns the plan p with the settings s applied to its tasks, and with prompts made from
-// templates. Every task of p must be for a bead (a work item of the ledger protocol), that is, have
-// a Dispatch. The function templates returns the template with the given name.
+// templates. Every task of p must be for a bead, that is, have a Dispatch. The function templates
+// returns the template with the given name.
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
@@ -163,8 +161,8 @@ func (s Settings) checkPrompt(t plan.Task, used map[string]bool) error {
 // the names of the variables in the templates of all tasks. If s.Vars, the variables for all tasks,
 // has a variable that is not in used, fillPrompt returns an error.
 //
-// The given t.Prompt may already be the filled-in template. If it is, the template has no
-// {{PROMPT}}, and no variables are given, fillPrompt returns t.Prompt unchanged.
+// The given t.Prompt may already be the filled-in template. In this case, fillPrompt returns
+// t.Prompt unchanged if the template has no {{PROMPT}} and no variables are given.
 func (s Settings) fillPrompt(template prompt.Template, t plan.Task, used map[string]bool) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -228,8 +226,7 @@ func fillWithoutPrompt(template prompt.Template, text string, values, defaults m
 	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
-// PromptError reports a bead (a work item of the ledger protocol) whose prompt cannot be
-// determined.
+// PromptError reports a bead whose prompt cannot be determined.
 type PromptError struct{ Problem string }
 
 func (e *PromptError) Error() string { return e.Problem }

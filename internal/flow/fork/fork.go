@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/text/truncate"
 )
 
-// Source is the task that is forked: a new task continues it with a copy of its conversation.
+// Source is the task that is forked.
 type Source struct {
 	Run      string
 	Task     plan.Task
@@ -27,7 +27,7 @@ type Source struct {
 	Log func(number int) ([]byte, error)
 }
 
-// Attempt describes an ended attempt of the task that is forked, that is, continued by a new task.
+// Attempt describes an ended attempt of the task that is forked.
 type Attempt struct {
 	Number  int
 	Thread  string       // id of the conversation
@@ -35,9 +35,9 @@ type Attempt struct {
 	Used    fleet.Amount // cost of the conversation up to the end of this attempt
 }
 
-// turn is a turn of the conversation: a message to the agent with the agent's answer. point is the
-// id that the agent program has given to the end of the turn. If the log has no such id, point is
-// empty. Then the conversation can be copied only as a whole, not only up to this turn.
+// turn is a turn of the conversation. point is the id that the agent program has given to the end
+// of the turn. If the log has no such id, point is empty. Then the conversation can be copied only
+// as a whole, not only up to this turn.
 type turn struct {
 	fleet.Turn
 	point string
@@ -53,8 +53,7 @@ type conversation struct {
 	last    int // number of the task's last attempt
 }
 
-// Turns returns the turns of the conversation of the task's last attempt, oldest first. A turn is a
-// message to the agent with the agent's answer.
+// Turns returns the turns of the conversation of the task's last attempt, oldest first.
 func Turns(s Source) ([]fleet.Turn, error) {
 	c, err := read(s)
 	list := []fleet.Turn{}
@@ -95,7 +94,7 @@ func read(s Source) (c conversation, err error) {
 
 // maxText is the maximum length in bytes of one message of a conversation; longer messages are cut.
 // Once the messages in a summary of a conversation have more than maxSummary bytes in total, the
-// summary leaves out the later messages.
+// summary leaves out the later turns.
 const (
 	maxText    = 4000
 	maxSummary = 40_000
@@ -177,8 +176,7 @@ func filesNote(turn, attempt int) string {
 	return fmt.Sprintf("no files were kept at turn %d: the new task starts with those at the end of attempt %d", turn, attempt)
 }
 
-// check returns an error if a task cannot be forked, that is, continued by a new task with a copy
-// of its conversation.
+// check returns an error if a task cannot be forked.
 func check(s Source, r fleet.ForkRequest) error {
 	t := s.Task
 	switch {
@@ -239,8 +237,7 @@ func summary(prompt string, turns []turn, next string) string {
 	return b.String()
 }
 
-// Error says why a task cannot be forked, that is, continued by a new task with a copy of its
-// conversation.
+// Error says why a task cannot be forked.
 type Error struct{ Text, Next string }
 
 func (e *Error) Error() string { return e.Text }

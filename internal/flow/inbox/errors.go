@@ -6,7 +6,7 @@ import (
 	"gaffer/workflow"
 )
 
-// lostError reports that the result of processing an inbox item could not be stored. In the
+// lostError reports that the result of processing an inbox item could not be stored because, in the
 // meantime, the item was dismissed or another process has taken it.
 type lostError struct {
 	id  string

@@ -111,8 +111,8 @@ var webAddress = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// unfetched reports whether an inbox item is a reference (a link to a web page) that was processed
-// without fetching its page.
+// unfetched reports whether an inbox item is a reference that was processed without fetching its
+// page.
 func unfetched(item workflow.Item) bool {
 	r := item.Raw.Get("analysis").Get("reference")
 	fetched, known := r.Get("fetched").Bool()

@@ -39,8 +39,8 @@ type Worker struct {
 
 	CheckEvery time.Duration // how often Watch looks for inbox items that dead processes have taken; 0 means 10 s
 
-	// unsaved is nil, or a result that could not be stored yet: the result of processing an inbox
-	// item. ProcessAll stores it before it takes another item.
+	// unsaved is a result that could not be stored yet, or nil. ProcessAll stores it before it
+	// takes another item.
 	unsaved *result
 }
 
@@ -119,8 +119,7 @@ func (w *Worker) takeAndProcess(ctx context.Context, claim workflow.Claim) (work
 }
 
 // ProcessOne processes the inbox item with this id. An item that is already processed is processed
-// again if it is a reference (a link to a web page) whose page was not fetched, and fetching is
-// allowed now.
+// again if it is a reference whose page was not fetched, and fetching is allowed now.
 func (w *Worker) ProcessOne(ctx context.Context, id string) (workflow.Item, error) {
 	items, err := w.Inbox.List()
 	if err != nil {
@@ -187,8 +186,8 @@ func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) 
 		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
-	// If a value of the inbox item has an unexpected type, no analysis can be added to the item. Then
-	// store this error as the item's failure.
+	// If a value of the inbox item has an unexpected type, no analysis can be added to the item.
+	// Then store this error as the item's failure.
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
 		return w.conclude(ctx, result{item: r.item, failure: shape})
 	}

@@ -48,8 +48,8 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usage returns true, so that the exit code is the one for a wrong command line.
 func (e *UsageError) Usage() bool { return true }
 
-// Invalid returns true, so that the HTTP API reports an invalid request if the form that a user has
-// filled in on the dashboard has a wrong setting.
+// Invalid returns true, so that the HTTP API reports a form with a wrong setting as an invalid
+// request.
 func (e *UsageError) Invalid() bool { return true }
 
 // Hint returns advice for the user.
@@ -242,8 +242,8 @@ func (o Overrides) applyTask(t *plan.Task) {
 	if o.Given("timeout") {
 		t.Timeout = o.Timeout
 	}
-	// Leave two kinds of tasks unchanged. A task that runs a command asks no questions. The task
-	// that picks the best of several agents' results must always be able to ask the user.
+	// Do not set Questions for two kinds of tasks. A task that runs a command asks no questions.
+	// The task that picks the best of several agents' results must always be able to ask the user.
 	if o.Questions != "" && len(t.Argv) == 0 && (t.Pick == nil || t.Pick.IsJudge) {
 		t.Questions = plan.QuestionPolicy(o.Questions)
 	}

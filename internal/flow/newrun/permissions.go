@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Permissions returns the rules in the user's settings that answer the permission requests of
-// agents. These rules apply to the tasks of every run that the user starts.
+// Permissions returns the permission rules in the user's settings. These rules apply to the tasks
+// of every run that the user starts.
 func Permissions(c *config.Config) (plan.Permissions, error) {
 	p := plan.Permissions{Allow: c.List("permissions.allow"), Deny: c.List("permissions.deny"), Ask: c.List("permissions.ask")}
 	if err := p.Check(); err != nil {

@@ -97,8 +97,8 @@ func read(dir, name string) (Template, error) {
 }
 
 // readRegular reads a regular file. It refuses symbolic links: in an untrusted project, a template
-// could be a link to a file with a secret. The secret would then become part of a prompt, and a
-// prompt is sent to a third party.
+// could be a link to a file with a secret. The secret would then become part of a prompt, which is
+// sent to a third party.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {

@@ -56,7 +56,7 @@ func requirementItems(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// taskList returns a list of all tasks in a brief, the information from which a prompt is made.
+// taskList returns a list of all tasks in the brief.
 func taskList(b teamstate.Brief, maxBytes int) string {
 	list := make([]string, len(b.Tasks))
 	for i, t := range b.Tasks {
@@ -65,9 +65,9 @@ func taskList(b teamstate.Brief, maxBytes int) string {
 	return fencedList(list, maxBytes, none)
 }
 
-// groupTaskList returns a list of the tasks of the group on which the agent works. The brief b,
-// from which the agent's prompt is made, usually has only these tasks. But a brief for the project
-// manager has the tasks of all groups, so groupTaskList leaves out those of other groups.
+// groupTaskList returns a list of the tasks of the group on which the agent works. The brief b
+// usually has only these tasks. But a brief for the project manager has the tasks of all groups, so
+// groupTaskList leaves out those of other groups.
 func groupTaskList(b teamstate.Brief, maxBytes int) string {
 	var list []string
 	for _, t := range b.Tasks {
@@ -108,10 +108,9 @@ func blockers(b teamstate.Brief, most int) string {
 	return section("What keeps the group from going on", fencedList(list, most, ""))
 }
 
-// historyList returns a list of what happened earlier to a group, a set of tasks with a common
-// branch. gaffer starts a new agent for each step of the group's work. This agent does not remember
-// the earlier steps, so its prompt needs the list. The tech lead's decisions are listed with the
-// latest first.
+// historyList returns a list of what happened to a group in earlier steps. The prompt needs it,
+// because gaffer starts a new agent for each step, which does not remember the earlier ones. The
+// tech lead's decisions are listed with the latest first.
 func historyList(b teamstate.Brief, maxBytes int) string {
 	g := b.Status
 	list := []string{starts(g), tests(g.TestResults), labelLine("gaffer could not merge what was approved", b.Unmerged)}

@@ -52,8 +52,8 @@ func meant(name string, known []string) string {
 	return ""
 }
 
-// PurposeError reports that gaffer starts no agent for a purpose. Purposes are the kinds of steps
-// in a team's work. An agent does a step such as a review, but gaffer itself does a merge.
+// PurposeError reports that gaffer starts no agent for steps with this purpose. For example, gaffer
+// itself does a merge.
 type PurposeError struct{ Purpose teamstate.Purpose }
 
 func (e *PurposeError) Error() string {

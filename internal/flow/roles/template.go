@@ -27,8 +27,7 @@ type templateUse struct {
 
 // templateUses lists the purposes for which gaffer starts agents. Each row has the purpose, the
 // role of the agent, the name of the prompt template, and the status words that the agent's answer
-// may have. These words are defaults: they are used only if a brief, the information for one
-// prompt, has none.
+// may have. These words are defaults: they are used only if a [teamstate.Brief] has none.
 var templateUses = []templateUse{
 	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
 	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},

@@ -22,9 +22,9 @@ type Variable struct {
 }
 
 // Variables returns all variables that prompt templates may use. The field Most of a variable
-// limits the size of its value. If the value is a longer text, the middle of the text is left out.
-// If the value is a longer list, the texts in it are shortened and, if needed, the last ones are
-// left out. A note in the value says how much was left out.
+// limits the untrusted text in its value. If this is a longer text, its middle is left out. If it
+// is a longer list, the longest texts in it are shortened and, if needed, the last ones are left
+// out. A note in the value says how much was left out.
 func Variables() []Variable {
 	return slices.Concat(inlineVariables(), blockVariables(), sectionVariables())
 }

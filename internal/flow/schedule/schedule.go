@@ -25,8 +25,7 @@ const (
 	// starts.
 	MissedAge = 24 * time.Hour
 	// MissedAllAge is an age limit for the rule [fleet.MissedRunAll], which starts one run for each
-	// missed planned time. Planned times that are older than MissedAllAge get no run, neither under
-	// this rule nor under the others.
+	// missed planned time. Older planned times get no run, whatever the rule is.
 	MissedAllAge = 7 * 24 * time.Hour
 	// MissedAllCount is the maximum number of missed planned times for which the rule
 	// [fleet.MissedRunAll] starts runs.
@@ -61,8 +60,8 @@ type Schedule struct {
 	Paused   bool              `json:"paused,omitempty"`
 	Exporter string            `json:"exporter,omitempty"`
 	Removed  time.Time         `json:"removed,omitzero"`
-	// Through is the time up to which all planned times are decided: for each of them, gaffer has
-	// decided whether a run starts. [Schedule.Decide] considers only later planned times.
+	// Through is the time up to which gaffer has decided, for each planned time, whether a run
+	// starts. [Schedule.Decide] considers only later planned times.
 	Through time.Time `json:"through"`
 	// Fires is a log, oldest entry first. It has the latest decisions about planned times, and the
 	// latest runs that users asked for.
@@ -116,10 +115,8 @@ func (s Schedule) delay(planned time.Time) time.Duration {
 // StartTime returns when the run for a planned time starts: at that time or, with Jitter, later.
 func (s Schedule) StartTime(planned time.Time) time.Time { return planned.Add(s.delay(planned)) }
 
-// due returns the planned times that need a decision now, the earliest first. These are the times
-// after s.Through whose runs should start now or should have started already. A run should start at
-// its planned time or, with a jitter, some time later. due stops at the first planned time whose
-// run should start in the future.
+// due returns the planned times that need a decision now, the earliest first: those after s.Through
+// whose StartTime has come. It stops at the first planned time whose StartTime is in the future.
 func (s Schedule) due(times Times, now time.Time) (list []time.Time) {
 	for after := s.Through; ; {
 		after = times.Next(after)

@@ -8,9 +8,9 @@ import (
 
 // Times are the planned times of a schedule.
 type Times struct {
-	// spec is the parsed cron expression. It knows no time zones. So callers of its methods pass
-	// the date and time that a clock in the schedule's time zone shows, represented as a time in
-	// UTC (see wallClock).
+	// spec is the parsed cron expression. It is used without a time zone: callers of its methods
+	// pass the date and time that a clock in zone shows, represented as a time in UTC (see
+	// wallClock).
 	spec *cron.SpecSchedule
 	zone *time.Location
 }

@@ -55,8 +55,8 @@ func (s *Schedules) Loop(ctx context.Context) {
 
 // Step checks the schedules of this machine and user once, and starts the runs whose time has come.
 // It ignores schedules whose runs are started by another program, such as cron. For each run, Step
-// calls the parameter background with a function that starts the run. The caller's background must
-// call this function in a new goroutine.
+// calls background with a function that starts the run. background must call this function in a new
+// goroutine.
 func (s *Schedules) Step(ctx context.Context, background func(work func())) error {
 	var all []schedule.Schedule
 	err := s.opts.Store.Read(ctx, func(r store.Reader) (err error) {

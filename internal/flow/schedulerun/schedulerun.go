@@ -134,8 +134,7 @@ func put(tx *engine.Tx, n schedule.Schedule) error {
 	return nil
 }
 
-// itemReader reads an item, which is one JSON document in the store. [store.Reader] and [engine.Tx]
-// implement this interface.
+// itemReader reads an item of the store. [store.Reader] and [engine.Tx] implement this interface.
 type itemReader interface {
 	Item(key store.ItemKey) (store.Item, error)
 }
@@ -404,8 +403,8 @@ func record(tx *engine.Tx, n schedule.Schedule, f fleet.Fire) error {
 
 // end applies the function change to the schedule with this name. The parameter fire is the id of
 // the entry in the schedule's log Fires that change modifies. If the new status of this entry is
-// final (started, failed or skipped), end also appends an event about it. end does nothing if the
-// schedule was removed or if change returns false.
+// final, end also appends an event about it. end does nothing if the schedule was removed or if
+// change returns false.
 func (s *Schedules) end(ctx context.Context, name, fire string, change func(schedule.Schedule) (schedule.Schedule, bool)) error {
 	return s.opts.Engine.Do(ctx, "schedule "+name, func(tx *engine.Tx) error {
 		n, err := get(tx, name)
@@ -547,10 +546,10 @@ func (s *Schedules) startAndShow(ctx context.Context, n schedule.Schedule, fire 
 	return v.Fires[i], err
 }
 
-// Fire decides which planned times of one schedule up to now get runs, and starts these runs. It is
-// for programs such as cron, which start gaffer at each planned time. If the schedule has a jitter,
-// Fire first waits for the delayed start time. It returns the entries of the schedule's log Fires
-// that are new or whose runs it has started.
+// Fire decides which planned times of one schedule up to now get runs, and starts the runs that
+// need not wait for an earlier run. It is for programs such as cron, which start gaffer at each
+// planned time. If the schedule has a jitter, Fire first waits for the delayed start time. It
+// returns the entries of the schedule's log Fires that are new or whose runs it has tried to start.
 func (s *Schedules) Fire(ctx context.Context, name string) (fires []fleet.Fire, err error) {
 	n, err := s.stored(ctx, name)
 	if err != nil {
@@ -592,9 +591,8 @@ func (s *Schedules) stored(ctx context.Context, name string) (n schedule.Schedul
 	return n, err
 }
 
-// waitForDelay waits as long as the schedule's jitter delays the next run. This run belongs to the
-// first planned time about which no decision was made yet. If this planned time itself has not come
-// yet, waitForDelay returns at once.
+// waitForDelay waits as long as the schedule's jitter delays the run of the first planned time that
+// is not decided yet. If this planned time itself has not come yet, waitForDelay returns at once.
 func (s *Schedules) waitForDelay(ctx context.Context, n schedule.Schedule) error {
 	times, err := n.Times()
 	if err != nil {

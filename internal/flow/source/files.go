@@ -14,8 +14,7 @@ import (
 	"gaffer/workflow"
 )
 
-// table is a file with one task on each line: a CSV file, or a file with a JSON object on each
-// line.
+// table is a file of tasks: a CSV file, or a file with a JSON object on each line.
 type table struct {
 	file    string // path as the user has written it
 	path    string // absolute path
@@ -88,7 +87,7 @@ func (b *beads) List(ctx context.Context) ([]Item, error) {
 	}
 	for i := range p.Tasks {
 		t := &p.Tasks[i]
-		t.Verify = slices.Concat(t.Verify, checks) // first the checks of the bead (an issue), then the checks of the plan
+		t.Verify = slices.Concat(t.Verify, checks) // first the bead's own checks, then the checks of the plan
 		t.Worktree = t.Worktree || t.Branch != ""
 	}
 	tasks, err := b.opts.Beads(ctx, p.Tasks)
@@ -134,8 +133,8 @@ func (s *inboxSource) List(context.Context) ([]Item, error) {
 	return items, nil
 }
 
-// safeID returns the parameter id, the id of an idea in the inbox, if it is short and can be a part
-// of a file name. Otherwise it returns the first digits of the id's hash.
+// safeID returns id, the id of an idea in the inbox, if it is short and can be a part of a file
+// name. Otherwise it returns the first digits of the id's hash.
 func safeID(id string) string {
 	if len(id) <= 60 && statefile.CheckName("id", id) == nil && strings.Trim(id, plainCharacters) == "" {
 		return id
@@ -145,8 +144,8 @@ func safeID(id string) string {
 
 const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-// lineID returns the parameter id, the id of an idea in the inbox, if it is a short line. Otherwise
-// it returns the result of safeID.
+// lineID returns id, the id of an idea, if it is a short line. Otherwise it returns the result of
+// safeID.
 func lineID(id string) string {
 	if len(id) <= 200 && cleanLine(id, 200) == id {
 		return id

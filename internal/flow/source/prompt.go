@@ -37,8 +37,8 @@ nothing and say why.
 // prompts from items, such as issues.
 var variables = []string{"ITEM", "ID", "URL", "SOURCE"}
 
-// CheckTemplate returns a [*SpecError] if a template for the prompts of items, such as issues, has
-// a variable that is not in the list variables.
+// CheckTemplate returns a [*SpecError] if a template for the prompts of items has a variable that
+// is not in the list variables.
 func CheckTemplate(t prompt.Template) error {
 	for _, name := range t.Variables() {
 		if !slices.Contains(variables, name) {

@@ -18,7 +18,7 @@ type Reports struct {
 	Engine *engine.Engine
 	Host   host.Host
 	Now    func() time.Time
-	// Open returns the source, such as an issue tracker, to which the report r must be sent.
+	// Open returns the source to which the report r must be sent.
 	Open func(r engine.ItemReport) (Source, error)
 	// PullRequest returns the address of a task's pull request, or "" if there is none.
 	PullRequest func(ctx context.Context, key store.TaskKey) (string, error)
@@ -90,8 +90,8 @@ func (s *Reports) gone(sender json.RawMessage, since time.Time) bool {
 	return s.Now().Sub(since) > senderTime
 }
 
-// send sends the report r to its source, such as an issue tracker. It adds the address of the
-// task's pull request if the item's settings, r.Item.Report, ask for it.
+// send sends the report r to its source. It adds the address of the task's pull request if the
+// item's settings, r.Item.Report, ask for it.
 func (s *Reports) send(ctx context.Context, r engine.ItemReport) error {
 	source, err := s.Open(r)
 	if err != nil {

@@ -27,7 +27,7 @@ type Item struct {
 	Task *plan.Task
 }
 
-// Result says how a task has ended that was made from an item, such as an issue.
+// Result says how the task that was made from an item has ended.
 type Result struct {
 	Run, Task string
 	// Number is the number of this report about the task, starting at 1. A task that is retried may
@@ -105,9 +105,8 @@ func CheckReport(s Spec, r plan.ItemReport) error {
 }
 
 // Tasks makes a task from each item. If the item is an issue, the task gets the default settings in
-// the plan's outline, which is the parameter out. The parameter template is the template for the
-// prompts. If it is nil, the prompts of issues are made with gaffer's own template, and other items
-// keep their prompts.
+// out, the plan's outline. The parameter template is the template for the prompts. If it is nil,
+// the prompts of issues are made with gaffer's own template, and other items keep their prompts.
 func Tasks(items []Item, out plan.Outline, template *prompt.Template, take plan.ItemTake, report plan.ItemReport) ([]plan.Task, error) {
 	tasks := make([]plan.Task, 0, len(items))
 	for _, item := range items {

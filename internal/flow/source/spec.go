@@ -10,8 +10,7 @@ import (
 	"gaffer/statefile/lazyregexp"
 )
 
-// Kind is a kind of source. A source is a place from which gaffer reads tasks, such as an issue
-// tracker.
+// Kind is a kind of [Source].
 type Kind string
 
 // The kinds of sources.
@@ -23,8 +22,7 @@ const (
 	Table  Kind = "table" // a CSV file, or a file with a JSON object on each line
 )
 
-// Spec names a source of tasks, such as a repository with issues, and says which of the issues or
-// other items there are wanted.
+// Spec names a source, such as a repository with issues, and says which of its items are wanted.
 type Spec struct {
 	Kind    Kind
 	Repo    string   // path of the repository on GitHub or GitLab, such as ada/shop
@@ -33,8 +31,8 @@ type Spec struct {
 	File    string   // path of the file if Kind is Beads or Table; for Beads, empty means the default file beadsFile
 }
 
-// SpecError reports that a text is not valid as the name of a source of tasks, as a label, or as a
-// variable of a template. It also reports that results cannot be sent to a source.
+// SpecError reports that a text is not valid as the text of a [Spec], as a label, or as a variable
+// of a template. It also reports that results cannot be sent to a source.
 type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }

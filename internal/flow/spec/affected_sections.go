@@ -19,11 +19,11 @@ type Match struct {
 	Why     string // explanation of the match for the user
 }
 
-// The scores that a section of the spec gets for an idea, which is a user's text about a change.
-// mentionScore is added if the idea mentions the section. titleScore is added for each word of the
-// idea that occurs in the section's title or alias, and textScore for each word that occurs only in
-// its text. Both are multiplied by a factor, which is higher for rare words. leastScore is the
-// minimum total score of a match.
+// The scores that a section of the spec gets for an idea. mentionScore is added if the idea
+// mentions the section. titleScore is added for each significant word of the idea that occurs in
+// the section's title or alias, and textScore for each one that occurs only in its text. Both are
+// multiplied by a factor, which is higher for rare words. leastScore is the minimum total score of
+// a match.
 const (
 	mentionScore = 1000
 	titleScore   = 3

@@ -68,9 +68,9 @@ func plainText(v jsontree.Value) string {
 }
 
 // OfFile returns the section that describes a file. The parameter file is a path relative to the
-// project, and the mapping m has globs with the names of their sections. If several globs match the
-// file, the glob with the most literal characters has precedence. If the mapping names a section
-// that is not in the spec, OfFile returns a section that has only an alias or a number.
+// project. If several globs of the mapping m match the file, the glob with the most literal
+// characters has precedence. If the mapping names a section that is not in the spec, OfFile returns
+// a section that has only an alias or a number.
 //
 // If no glob matches, OfFile returns the section whose text names the file, or a folder of the
 // file, most exactly. It returns false if no section does.

@@ -32,8 +32,8 @@ type Scenario struct {
 	Validates     []Validated `json:"validates"`
 }
 
-// Feature describes a feature of the project, as a heading in scenarios.md and the lines below it
-// state it. All scenarios below this heading belong to the feature.
+// Feature is a feature of the project, described by a heading in scenarios.md and the lines below
+// it. The scenarios below this heading belong to the feature.
 type Feature struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`

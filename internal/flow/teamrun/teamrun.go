@@ -58,7 +58,7 @@ type Conductor struct {
 	// stale has the ids of the groups of tasks whose branch may have changed. The value is true if
 	// the last ended step of the group was the work of a developer.
 	stale map[string]bool
-	ended []string // ids of ended steps of the project manager; their worktrees are no longer needed
+	ended []string // ids of ended steps that had a worktree of their own, which is no longer needed
 }
 
 // StartOf returns the parameters with which a run's team started, or nil if the run has no team.
@@ -135,7 +135,7 @@ func (c *Conductor) startNext(ctx context.Context) error {
 
 // ignoreConflict returns nil if err is an [*engine.ConflictError], and err otherwise. The engine
 // returns a ConflictError if, for example, the run was stopped in the meantime. The conductor
-// ignores this error, because the next event that it reads tells it about the stop.
+// ignores this error, because it learns of the stop from an event that it reads next.
 func ignoreConflict(err error) error {
 	if conflict := (*engine.ConflictError)(nil); errors.As(err, &conflict) {
 		return nil

@@ -34,8 +34,7 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
-// Words returns the status words, such as PASS or FAIL, that an agent's answer to a step with this
-// purpose may have.
+// Words returns the status words that an agent's answer to a step with this purpose may have.
 func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
 
 // parseAnswer parses an agent's answer to a step with the purpose p. If the answer cannot be used,

@@ -36,9 +36,8 @@ func (g *group) stuck(matches func(team.Escalation) bool) (team.Escalation, bool
 	return team.Escalation{}, false
 }
 
-// help records that an agent of the role helper has helped the group of tasks. There is a counter
-// of agent starts for each role; if it exceeds its limit, a certain other role has to help. help
-// resets the counters for which this other role is helper.
+// help records that an agent of the role helper has helped the group of tasks. It resets those
+// counters of agent starts for which this role has to help if they exceed their limits.
 func (g *group) help(helper team.Role) {
 	for _, e := range team.Counters(g.status) {
 		switch {

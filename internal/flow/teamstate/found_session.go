@@ -219,9 +219,8 @@ func (f *Found) assignTasks() {
 	}
 }
 
-// plan returns the plan of the session. A plan divides the groups of tasks into phases. Agents may
-// work only on the groups of open phases. Groups without a phase are put into an additional phase,
-// which is open.
+// plan returns the plan of the session. Groups of tasks without a phase are put into an additional
+// phase, which is open, so that agents may work on them.
 func (f *Found) plan() (plan, error) {
 	p := plan{mode: f.Mode, reasoning: f.Reasoning, tasks: f.Tasks, groups: f.Groups, settled: map[string]bool{}}
 	begun := map[string]bool{}
@@ -320,8 +319,7 @@ func (g *group) withFound(c Change) Change {
 	}
 }
 
-// unreadTexts converts unread messages to text. The result has the texts by the id of the group of
-// tasks that the message is about.
+// unreadTexts returns unread messages as text, by the id of the group of tasks that they are about.
 func unreadTexts(messages []team.Message) map[string][]string {
 	mail := map[string][]string{}
 	for _, m := range messages {

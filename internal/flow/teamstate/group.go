@@ -24,8 +24,8 @@ type group struct {
 	// status. It is nil if there is no such answer.
 	unblocked *team.Answer
 	// approved is the tech lead's answer that approves the work on the group. It is stored here
-	// until the group's branch is merged, and then applied to the group's status. It is nil if
-	// there is no such answer.
+	// until the merge of the group's branch has ended. If the merge succeeded, the answer is then
+	// applied to the group's status. It is nil if there is no such answer.
 	approved *team.Answer
 
 	helped team.Iterations // counters of agent starts (status.Iterations) when the group last got help

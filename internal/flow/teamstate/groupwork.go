@@ -104,8 +104,8 @@ func (w groupWork) escalate(g *group, by team.Role, said team.Answer) {
 }
 
 // noReply is a text for the prompt of an agent that has asked the user a question. It tells the
-// agent that the user has resumed the session without an answer. This is always so, because the
-// command that resumes a session accepts no answer.
+// agent that the user has resumed the session without an answer: the command that resumes a session
+// accepts none.
 const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
 
 // maxHelpless is a limit: if the tech lead fails to help a group this many times in a row, the

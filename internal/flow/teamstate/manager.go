@@ -187,8 +187,8 @@ func (m *manager) completed(said team.Answer) error {
 }
 
 // continued handles the project manager's answer CONTINUE. It adds the new groups of tasks in the
-// answer, if there are any, to the plan. Then it opens the plan's next phase, so that agents may
-// work on the groups in it. It returns an error if no closed phase is left.
+// answer, if there are any, to the plan. Then it opens the plan's next phase. It returns an error
+// if the new groups are not valid, or if no closed phase is left.
 func (m *manager) continued(said team.Answer, at time.Time) error {
 	if said.Body.Get("groups").Len() > 0 {
 		p, err := m.groups.plan.extend(said.Body)

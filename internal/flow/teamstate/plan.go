@@ -17,7 +17,7 @@ type plan struct {
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
-	settled   map[string]bool // set of ids of groups that another program has completed; the method check skips these groups
+	settled   map[string]bool // set of ids of groups that another program has completed; the method checkGroup skips these groups
 }
 
 // phase is a set of groups of tasks. Agents may work on these groups once the phase is open. An
@@ -62,7 +62,7 @@ func (p plan) phaseOf(group string) int {
 	return slices.IndexFunc(p.phases, func(ph phase) bool { return slices.Contains(ph.groups, group) })
 }
 
-// open reports whether the phase of a group of tasks is open, so that agents may work on the group.
+// open reports whether the phase of a group of tasks is open.
 func (p plan) open(group string) bool {
 	i := p.phaseOf(group)
 	return i >= 0 && p.phases[i].opened

@@ -48,9 +48,9 @@ func readPlan(body jsontree.Value, wanted team.Mode, items []Item) (p plan, drop
 	return p, dropped, err
 }
 
-// simplify prepares a plan with the mode [team.Simple], which must have exactly one group of tasks.
-// It gives this group the id mainGroup, and removes the group's dependencies. It returns an error
-// if the plan does not have exactly one group.
+// simplify prepares a plan with the mode [team.Simple]. It gives the only group of tasks the id
+// mainGroup, and removes the group's dependencies. It returns an error if the plan does not have
+// exactly one group.
 func (d *draft) simplify() error {
 	if len(d.groups) != 1 {
 		return fmt.Errorf("simple mode has one group, this has %d", len(d.groups))

@@ -70,9 +70,8 @@ func parseDigits(digits string) int {
 	return n
 }
 
-// formatCount returns the test count v as text. The parameter word is the last word of the text:
-// for example, it is "passed" for the text "8/8 passed". If v is already a text, formatCount
-// returns that text. If v has no test count, it returns "".
+// formatCount returns the test count v as text that ends with word, such as "8/8 passed". If v is
+// already a text, formatCount returns that text. If v has no test count, it returns "".
 func formatCount(v jsontree.Value, word string) string {
 	if text, ok := v.Str(); ok {
 		return oneLine(text)

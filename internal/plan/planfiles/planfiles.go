@@ -90,9 +90,8 @@ const (
 )
 
 // List returns the paths of the plan files, sorted. It leaves out large files, hidden folders,
-// deeply nested folders, and the folders node_modules and vendor. If it has found too many paths or
-// plan files, the search ends early. Then the result more is true, because there may be further
-// plan files.
+// deeply nested folders, and the folders node_modules and vendor. The result more is true if the
+// search ended early, because it found too many paths or plan files.
 func (f *Files) List() (paths []string, more bool, err error) {
 	if f.root == nil {
 		return nil, false, nil
@@ -124,11 +123,10 @@ func (f *Files) List() (paths []string, more bool, err error) {
 	return paths, more, err
 }
 
-// Host returns a [host.Host], which gives access to the files of a machine. Through this one, only
-// the files of the project can be read. If name is not empty, it is a path relative to the
-// project's folder. Reading the file at that path returns the parameter text, whether the file
-// exists or not. Write operations are not restricted, so the caller must use the result only to
-// read.
+// Host returns a [host.Host] through which only the files of the project can be read. If name is
+// not empty, it is a path relative to the project's folder. Reading the file at that path returns
+// the parameter text, whether the file exists or not. Write operations are not restricted, so the
+// caller must use the result only to read.
 func (f *Files) Host(name, text string) host.Host {
 	h := &confined{Host: host.OS(), files: f, text: text}
 	if name != "" {
@@ -137,9 +135,8 @@ func (f *Files) Host(name, text string) host.Host {
 	return h
 }
 
-// Dir returns the path of the project's folder. For the zero value of Files, which has no files, it
-// returns "/". That gives no access to "/": the result of [Files.Host] can then read no files at
-// all.
+// Dir returns the path of the project's folder. For the zero value of Files it returns "/", but the
+// result of [Files.Host] can read no files there.
 func (f *Files) Dir() string {
 	if f.root == nil {
 		return "/"
@@ -147,9 +144,9 @@ func (f *Files) Dir() string {
 	return f.dir
 }
 
-// confined is a [host.Host], which gives access to the files of a machine. Through a confined, only
-// the files of a project can be read. For one of these paths, the field text is returned instead of
-// the file's content. confined does not restrict the write operations of the embedded Host.
+// confined is a [host.Host] through which only the files of a project can be read. For the path
+// name, if it is set, the text is read instead of the file's content. confined does not restrict
+// the write operations of the embedded Host.
 type confined struct {
 	host.Host
 	files *Files
@@ -167,8 +164,8 @@ func (h *confined) local(name string) (string, error) {
 	return rel, nil
 }
 
-// errOutside is the error for a path outside of the project's folder. It wraps fs.ErrNotExist
-// whether the file exists or not. So error messages do not reveal whether it exists.
+// errOutside is the error for a path outside of the project's folder. It wraps fs.ErrNotExist, so
+// that error messages do not reveal whether the file exists.
 var errOutside = fmt.Errorf("it is outside the project's folder: %w", fs.ErrNotExist)
 
 // Open implements [host.Host].

@@ -29,10 +29,9 @@ const (
 // which the reference refers: an environment variable, a file, or the output of a program.
 type Resolver struct {
 	// Environ is the environment in which variables are looked up. It is also the environment of
-	// the programs that the Resolver runs to get secrets from their output. It must not contain
-	// gaffer's own credentials, because those programs could read them.
+	// the programs that the Resolver runs, so it must not contain gaffer's own credentials.
 	Environ []string
-	Dir     string // working directory of the programs that the Resolver runs to get secrets from their output
+	Dir     string // working directory of the programs that the Resolver runs to get secrets
 	// Find returns the path of a program. If it is nil, [exec.LookPath] is used.
 	Find func(program string, environ []string) (string, error)
 	// NoCommands is an error that says why programs must not be run. It is nil if they may be run.
@@ -58,8 +57,8 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Hint() string { return e.hint }
 
 // Resolve returns a text NAME=value for each variable in vars. If a value is a reference, Resolve
-// reads the text from the source of the reference, for example from a file. If that fails for any
-// variable, Resolve returns the first error.
+// reads the text from its source, for example a file. If that fails, Resolve returns the first
+// error.
 func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]
@@ -90,9 +89,8 @@ func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ [
 	return environ, nil
 }
 
-// Missing returns an error for each reference that cannot be resolved on this machine. If a
-// reference takes its value from the output of a program, Missing only checks that the program
-// exists, and does not run it.
+// Missing returns an error for each reference that cannot be resolved on this machine. It runs no
+// programs; it only checks that they exist.
 func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
 	for _, name := range sortedNames(vars) {
 		v := vars[name]

@@ -7,8 +7,7 @@ import (
 )
 
 // Path returns the path of the state folder. The function getenv returns the value of an
-// environment variable. If the path in XDG_STATE_HOME is relative, it is ignored, as the XDG
-// specification demands.
+// environment variable. Path ignores a relative XDG_STATE_HOME, as the XDG specification demands.
 func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {
 		return strings.TrimRight(dir, "/") + "/gaffer", nil

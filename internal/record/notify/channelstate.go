@@ -28,12 +28,11 @@ const (
 
 const (
 	maxQueued   = 1000               // maximum number of queued notifications per channel
-	keepSent    = 7 * 24 * time.Hour // how long notifications are stored after they were sent or given up, so that they are not queued again
-	deleteBatch = 500                // maximum number of notifications, and also of cursors, that one transaction deletes
+	keepSent    = 7 * 24 * time.Hour // how long notifications are kept after they were queued, so that they are not queued again
+	deleteBatch = 500                // maximum number of notifications, and of cursors, that one transaction deletes
 )
 
-// channelState reads and writes the stored state of one channel, which is a way to send
-// notifications.
+// channelState reads and writes the stored state of one channel.
 type channelState struct {
 	store   store.Store
 	channel string // key of the channel
@@ -44,8 +43,8 @@ type channelState struct {
 // everything is the value of channelState.scope in programs that follow all runs in the store.
 const everything = "*"
 
-// cursor says up to which event the store's events were read for a channel, which is a way to send
-// notifications. All programs that follow the same runs share the cursor of a channel.
+// cursor says up to which event the store's events were read for a channel. All programs that
+// follow the same runs share the cursor of a channel.
 type cursor struct {
 	Seq int64 `json:"seq"`
 	// Began is when the cursor was first stored. Daily reports for earlier times are not sent. A
@@ -74,8 +73,8 @@ type items interface {
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-// get reads an item from the store, and decodes its JSON data into target. If the item does not
-// exist, it returns false and does not change target.
+// get reads an item, and decodes its data into target. If the item does not exist, it returns false
+// and does not change target.
 func get(from items, key store.ItemKey, target any) (found bool, err error) {
 	item, err := from.Item(key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -113,10 +112,9 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// openCursor returns the channel's cursor, which says up to which event the store's events were
-// read. If no earlier program has stored a cursor, openCursor stores and returns a new one. The new
-// cursor is at the event with the sequence number start. If start is zero, it is at the last event
-// in the store.
+// openCursor returns the channel's cursor. If no program has stored one yet, openCursor stores and
+// returns a new one. The new cursor is at the event with the sequence number start. If start is
+// zero, it is at the last event in the store.
 func (b *channelState) openCursor(ctx context.Context, start int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -141,9 +139,9 @@ func (b *channelState) openCursor(ctx context.Context, start int64, now time.Tim
 	})
 }
 
-// addNotes queues notifications and stores the cursor c, the position in the event log, in one
-// transaction. It skips notifications that are already stored. If the stored cursor is further
-// ahead than c, addNotes does not replace it.
+// addNotes queues notifications and stores the cursor c, in one transaction. It skips notifications
+// that are already stored. If the stored cursor is further ahead than c, addNotes does not replace
+// it.
 func (b *channelState) addNotes(ctx context.Context, notes []Notification, c cursor, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.addToQueue(tx, notes, now); err != nil {
@@ -237,8 +235,8 @@ func (b *channelState) heldByOther(s sender, now time.Time) bool {
 // claim reserves the channel, so that only this program can send over it, and returns the message
 // to send. It stores the id of the message with each notification that the message contains. If
 // another program has reserved the channel, or if nothing is to be sent, the result has no entries
-// and says when to check again. Before claim, the caller has called the method nextAction. claim
-// does not use the result of that call, because another program may have sent messages since then.
+// and says when to check again. claim does not use the result of an earlier call of nextAction,
+// because another program may have sent messages since then.
 func (b *channelState) claim(ctx context.Context, r Rules, now time.Time) (m nextAction, err error) {
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
 		open, s, err := b.queued(tx)
@@ -293,8 +291,8 @@ func (b *channelState) choose(tx *store.Tx, open []entry, s sender, r Rules, now
 
 // outdatedReason returns why a queued notification must not be sent any more, and its new state. It
 // returns "" if the notification can still be sent. If e.Batch is set, a message with the
-// notification may already have been sent, and the same message must be sent again unchanged. Then
-// a notification counts as outdated only if it is too old.
+// notification may already have been sent, and must be sent again unchanged. Then the notification
+// is outdated only if it is too old.
 func outdatedReason(tx *store.Tx, e entry, now time.Time) (reason string, state State, err error) {
 	if now.Sub(e.Queued) > maxEventAge {
 		return cmp.Or(e.Why, "it could not be sent for a day"), GivenUp, nil
@@ -375,8 +373,7 @@ func (e *entry) recordResult(outcome error, now time.Time) {
 }
 
 // release ends this program's reservation of the channel, so that other programs can send over it.
-// A program calls release if it stops after it has called claim and before it could call
-// storeResult.
+// A program calls release if it stops after claim and before storeResult has succeeded.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error {
 		var s sender

@@ -32,8 +32,8 @@ func (d DailyReport) due(began, now time.Time) (at time.Time, ok bool) {
 }
 
 // dailyNote returns the notification with the daily report, if the report is due. The result ok is
-// false if there is nothing to send. dailyNote returns the same notification in each call until the
-// caller has queued it and called [follower.advance].
+// false if there is nothing to send. After the caller has queued the notification and called
+// [follower.advance], dailyNote does not return it again.
 func (f *follower) dailyNote(ctx context.Context, now time.Time) (n Notification, ok bool, err error) {
 	if f.daily == nil || f.run != "" {
 		return n, false, nil

@@ -57,8 +57,8 @@ func mayNotify(e store.Event) bool {
 }
 
 // aboutRunBudget reports whether a budget event is about the budget of a single run. Such an event
-// causes no notification, because the type follower regularly checks the budgets of runs itself. It
-// returns notifications about them; see [budgetNote].
+// causes no notification, because the follower regularly checks the budgets of runs itself; see
+// [budgetNote].
 func aboutRunBudget(e store.Event) bool { return strings.Contains(e.Why, "the run's budget") }
 
 // aboutUserLimit reports whether an event is about the user's spending limit for a day or a month,
@@ -81,9 +81,8 @@ func noteOf(f eventWithRows) (Notification, bool) {
 	case f.Kind == scheduleFailed:
 		return notStartedNote(f), true
 	case f.Kind == workerChanged:
-		// Slots is the number of agents that gaffer can run on the worker at the same time. If it
-		// is 0, the worker is an agent that gaffer does not run. Otherwise the worker's agents are
-		// run by gaffer. Their questions are stored, and each question causes its own notification.
+		// A worker without slots is an agent that gaffer does not run. A worker with slots runs
+		// agents for gaffer, and each of their questions causes its own notification.
 		return agentWaitsNote(f), f.worker.Slots == 0
 	case f.Kind == budgetWarning || f.Kind == budgetSpent:
 		return limitNote(f), true
@@ -219,8 +218,8 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 	return n, true
 }
 
-// percentOf returns how many percent of the number whole the number part is. If whole is 0, there
-// is no limit, and percentOf returns 0.
+// percentOf returns part as a percentage of whole. If whole is 0, there is no limit, and percentOf
+// returns 0.
 func percentOf(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
@@ -229,9 +228,8 @@ func percentOf(part, whole int64) int64 {
 }
 
 // refusedForRunBudget reports whether a task failed because its run's budget was used up or too
-// small. If the task has its own budget, the result is normally false, because the task's own
-// budget is then the cause. The result is true if such a task could not start although its own
-// budget was not used up.
+// small. A task with a budget of its own normally fails because of that budget. But if it could not
+// start although that budget was not used up, the result is true.
 func refusedForRunBudget(f eventWithRows) bool {
 	if f.Kind != taskFailed || orElse(string(f.attempt.Class), f.task.Outcome) != string(failure.OverBudget) || !f.run.Budget.Limits() {
 		return false

@@ -316,9 +316,9 @@ func (f *follower) addOffline(r store.Reader, found *findings, missing []store.W
 	return nil
 }
 
-// advance moves the cursor, the position in the event log, to found.cursor. The caller must have
-// queued the notifications in found. advance remembers the Budget, Offline and Report
-// notifications, so that they are not queued again.
+// advance moves the cursor to found.cursor. The caller must have queued the notifications in found.
+// advance remembers the Budget, Offline and Report notifications, so that they are not queued
+// again.
 func (f *follower) advance(found findings) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

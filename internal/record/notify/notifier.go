@@ -17,9 +17,9 @@ type Options struct {
 	Channels []Channel
 	Run      string // id of the run to follow; empty for all runs in the store
 	// From is a sequence number of the store's event log: notifications are sent for the events
-	// after it. If From is 0, they are sent only for events after the call of Start. If an earlier
-	// notifier has stored how far it has read the log, the new notifier continues there and ignores
-	// From.
+	// after it. If From is 0, they are sent only for events after the call of Start. From is
+	// ignored if an earlier notifier has stored its position in the log: the new notifier continues
+	// there.
 	From   int64
 	Kinds  []Kind
 	Rules  Rules
@@ -92,16 +92,16 @@ type channelSender struct {
 
 	begun     bool
 	lastPoll  time.Time // when this sender last checked whether a message is due
-	nextCheck time.Time // when to check again whether a message is due, if there are no events before; zero means at once
+	nextCheck time.Time // when to check again whether a message is due, if no event comes before; zero means at once
 	lastTidy  time.Time
 	failing   bool // the user has been told that the channel fails
-	sending   bool // this program has reserved the channel in the store, so that no other program sends over it
+	sending   bool // this program has reserved the channel in the store
 }
 
-// run sends notifications until ctx ends. The caller cancels the context idle to make run finish
-// its work and return. In that case, run first reads the events once more, because it may not have
-// read the latest ones yet. Then it sends the queued notifications, except those that quiet hours
-// or other rules hold back.
+// run sends notifications until ctx ends. The caller cancels idle to make run finish its work and
+// return. Then run first reads the events once more, because it may not have read the latest ones
+// yet. After that it sends the queued notifications, except those that quiet hours or other rules
+// hold back.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.release(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -202,9 +202,8 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.nextCheck = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		// ctx has ended, so it is unknown whether the message has arrived. This program has
-		// reserved the channel. When run returns, it ends the reservation, so that another program
-		// can send the message again.
+		// ctx has ended, so it is unknown whether the message has arrived. When run returns, it
+		// ends the reservation of the channel, so that another program can send the message again.
 		return false, ctx.Err()
 	}
 	l.reportChange(outcome)

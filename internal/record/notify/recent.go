@@ -31,9 +31,9 @@ func (b *channelState) deleteOld(ctx context.Context, now time.Time) error {
 	})
 }
 
-// deletable returns the keys of the database rows that deleteOld may delete. These are
-// notifications and cursors that are older than the time cutoff. A notification must no longer be
-// queued, and the run of a cursor must have ended or must no longer exist.
+// deletable returns the keys of the items that deleteOld may delete: notifications that were
+// queued, and cursors that were last stored, before the time cutoff. A notification must no longer
+// be queued, and the run of a cursor must have ended or must no longer exist.
 func (b *channelState) deletable(r store.Reader, cutoff time.Time) (keys []store.ItemKey, err error) {
 	closed, err := r.Items(noteKind, b.channel, math.MinInt64, deleteBatch)
 	if err != nil {
@@ -67,7 +67,7 @@ type Record struct {
 	Queued  time.Time    `json:"queued"`
 	Ended   time.Time    `json:"ended,omitzero"`
 	Why     string       `json:"why,omitempty"`  // why the notification was not sent, or was not sent yet
-	With    string       `json:"with,omitempty"` // id of the digest, a message that combines this notification with others; else empty
+	With    string       `json:"with,omitempty"` // id of the digest, which combines this notification with others; else empty
 	Note    Notification `json:"note"`
 }
 

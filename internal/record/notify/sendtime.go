@@ -60,9 +60,8 @@ func next(now time.Time, open []entry, s sender, r Rules) nextAction {
 			return nextAction{id: e.Batch, entries: again}
 		}
 	}
-	// If Batch is set, a notification is part of a message that may already have arrived. Leave
-	// such notifications out of a new message. The old message is sent again unchanged, as soon as
-	// the rules allow all of its notifications.
+	// Leave out notifications of a message that may already have arrived. That message is sent
+	// again unchanged, as soon as the rules allow all of its notifications.
 	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" })
 	if len(due) == 0 {
 		return nextAction{wait: r.Quiet.End(now)}

@@ -101,7 +101,7 @@ const (
 	digestNotes = 100
 )
 
-// digest combines several notifications into one, which is sent as one message.
+// digest combines several notifications into one.
 func digest(id string, notes []Notification) Notification {
 	notes = slices.Clone(notes)
 	slices.SortStableFunc(notes, func(a, b Notification) int {

@@ -21,8 +21,8 @@ import (
 const (
 	HeaderID   = "Gaffer-Notification"
 	HeaderTime = "Gaffer-Timestamp" // time of sending, in seconds since 1970
-	// HeaderSignature has a value like "sha256=5c1e…". The digits are an HMAC in hex. It signs the
-	// value of the header HeaderTime, then a full stop, then the body of the request.
+	// HeaderSignature has a value like "sha256=5c1e…". The digits are the HMAC in hex of the value
+	// of HeaderTime, a full stop and the body.
 	HeaderSignature = "Gaffer-Signature"
 )
 

@@ -3,9 +3,9 @@
 // session document) and records of its attempts (the ledger).
 //
 // The documents of a run are pending until all of them say how the run ended. During that time, the
-// store has a row for the run. If the process dies or the disk is full, a later process finds this
-// row and writes the documents. If a process dies after writing the documents and before deleting
-// the row, the documents are written again, which is harmless.
+// store has an item for the run. If the process dies or the disk is full, a later process finds
+// this item and writes the documents. If a process dies after writing the documents and before
+// deleting the item, the documents are written again, which is harmless.
 package pending
 
 import (
@@ -24,8 +24,7 @@ import (
 // of its own. Each item of this kind names a run with pending documents.
 const kind = "owed documents"
 
-// Key returns the key of the store item (a row) that exists while the documents of a run are not
-// completely written.
+// Key returns the key of the store item that exists while the documents of a run are pending.
 func Key(run string) store.ItemKey { return store.ItemKey{Kind: kind, ID: run} }
 
 // Documents describes a run whose documents are not all written.
@@ -36,7 +35,7 @@ type Documents struct {
 	Why     string    `json:"why"`   // why the documents are not written
 
 	// Paths contains the folders of the documents. Each key is the name of the setting for the
-	// folder. The paths are stored in the list, because users may change the settings later.
+	// folder. The paths are stored, because users may change the settings later.
 	Paths map[string]string `json:"-"`
 }
 
@@ -89,9 +88,9 @@ func (l List) Add(ctx context.Context, run string, paths map[string]string, reas
 	})
 }
 
-// Remove removes a run from the list. Before calling it, the caller must have written all documents
-// of the run, so that they say how the run ended. If a task was retried in the meantime, the run is
-// active again, and Remove does nothing.
+// Remove removes a run from the list. The caller must already have written how the run ended to all
+// its documents. If a task was retried in the meantime, the run is active again, and Remove does
+// nothing.
 func (l List) Remove(ctx context.Context, id string) error {
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
 		run, err := tx.Run(id)

@@ -56,8 +56,8 @@ func (t *deleter) deleteRuns(ctx context.Context) error {
 }
 
 // deleteRun deletes a run. If a user has made the run active again in the meantime, it does
-// nothing. The first transaction deletes the run's own row, so that readers no longer find the run.
-// It also stores a row that marks the run as partly deleted. If the run is small, the same
+// nothing. The first transaction deletes the run's own row, so that readers no longer find the run,
+// and stores an item that marks the run as partly deleted. If the run is small, the same
 // transaction deletes its tasks, questions and logs as well. Later transactions delete all other
 // rows of the run, and finally the mark.
 func (t *deleter) deleteRun(ctx context.Context, id string) error {
@@ -142,7 +142,7 @@ func (left *runRows) addAttempts(r store.Reader, run string) error {
 }
 
 // deleteRunRows deletes the remaining rows of a run after the run's own row was deleted. At the end
-// it deletes the row that marks the run as partly deleted.
+// it deletes the item that marks the run as partly deleted.
 func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) error {
 	for chunk := range slices.Chunk(left.logs, logsPerWrite) {
 		if err := t.store.Write(ctx, func(tx *store.Tx) error { deleteLogs(tx, chunk); return nil }); err != nil {
@@ -170,7 +170,7 @@ func (t *deleter) deleteRunRows(ctx context.Context, id string, left runRows) er
 }
 
 // messagesOf returns the lists of store items with the users' messages to the agents of these
-// tasks. A store item is a row for data that has no table of its own.
+// tasks.
 func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 	for _, key := range tasks {
 		lists = append(lists, store.ItemList{Kind: engine.MessageKind, Parent: engine.TaskItemID(key)})
@@ -178,15 +178,13 @@ func messagesOf(tasks []store.TaskKey) (lists []store.ItemList) {
 	return lists
 }
 
-// reviewsOf returns the list of store items with the reviews of a run's tasks. A store item is a
-// row for data that has no table of its own.
+// reviewsOf returns the list of store items with the reviews of a run's tasks.
 func reviewsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.ReviewKind, Parent: run}
 }
 
-// grantsOf returns the list of store items (rows without a table of their own) with the grants of a
-// run and of its tasks. A grant is a permission rule that a user has made by answering an agent's
-// question.
+// grantsOf returns the list of store items with the grants of a run and of its tasks. A grant is a
+// permission rule that a user has made by answering an agent's question.
 func grantsOf(run string) store.ItemList {
 	return store.ItemList{Kind: engine.GrantKind, Parent: engine.GrantParent(run)}
 }

@@ -9,9 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// rowsPerWrite is the maximum number of rows that one transaction deletes. It applies to
-// idempotency records, questions, workers, and store items (rows for data that has no table of its
-// own).
+// rowsPerWrite is the maximum number of idempotency records, questions, workers or store items that
+// one transaction deletes.
 const rowsPerWrite = 500
 
 // eachPromise calls the function visit for each idempotency record that was stored before the time

@@ -1,6 +1,7 @@
-// Package prune deletes old rows of the store. Among these are runs with all their rows, ended tasks
-// that clients of the coordinator protocol have created, idempotency records (answers stored for
-// repeated requests), workers that have disappeared, and the events about all of these.
+// Package prune deletes old rows of the store: runs with all their rows, rows that clients of the
+// coordinator protocol have created, such as ended tasks, idempotency records (answers stored for
+// repeated requests), questions that belong to no task, workers that have disappeared, and the
+// events about all of these.
 //
 // [Find] finds the old rows, and [Delete] deletes them. Delete uses many small transactions, so
 // that other writers need not wait long. It deletes the row of a run first, and then the run's
@@ -46,14 +47,14 @@ type ProtocolRows interface {
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows lists the old rows that clients of the coordinator protocol have created. It also
-// lists the tasks of such clients that are kept.
+// OldProtocolRows lists the old rows that clients of the coordinator protocol have created, and
+// their tasks that are kept.
 type OldProtocolRows struct {
 	Tasks []OldTask
 	// KeptTasks has the tasks of protocol clients that have not ended or are too recent to delete.
 	// The events of these tasks are kept, too.
 	KeptTasks map[store.TaskKey]bool
-	Inputs    []store.ItemKey // inputs (text or key presses for an agent) that an agent has claimed
+	Inputs    []store.ItemKey // inputs that an agent has claimed
 	Notes     []store.ItemKey
 }
 
@@ -62,7 +63,7 @@ type OldTask struct {
 	store.TaskKey
 	LastAttempt string // id of the task's last attempt; changes if the task is started again
 	Attempts    int
-	Inputs      store.ItemList // inputs of the task (text or key presses for its agent) that no agent has claimed
+	Inputs      store.ItemList // inputs of the task that no agent has claimed
 }
 
 // repeatWithin is how long idempotency records are kept at least. Such a record is the stored
@@ -173,8 +174,7 @@ func (l *search) reasonToKeep(id string) (string, error) {
 	return l.ReasonToKeep(l.Reader, run)
 }
 
-// latestRuns returns the ids of the runs that KeepLatest protects: in each project, the runs that
-// ended last, KeepLatest of them.
+// latestRuns returns the ids of the KeepLatest runs of each project that ended last.
 func (l *search) latestRuns() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.KeepLatest <= 0 {
@@ -317,8 +317,7 @@ func (f *Found) orphan(e store.Event, existingRuns map[string]bool) bool {
 }
 
 // DeletedUpTo returns the highest sequence number of all deleted events, or 0 if no event was
-// deleted yet. A reader that continues after a lower sequence number may miss events, because they
-// were deleted.
+// deleted yet. A reader that continues after a lower sequence number may miss events.
 func DeletedUpTo(r store.Reader) (int64, error) {
 	c, err := r.Cursor(deletedUpToCursor)
 	if errors.Is(err, store.ErrNotFound) {

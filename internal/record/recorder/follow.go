@@ -28,8 +28,7 @@ func (r *Recorder) open(ctx context.Context) error {
 }
 
 // openFrom does the same as open, but always sets r.state and does not read the stored cursor.
-// Instead, the caller passes the cursor's value as the parameter recorded: the sequence number up
-// to which the ledger records (files about attempts) for the events are already written.
+// Instead, the caller passes the cursor's value as the parameter recorded.
 func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
 	run, tasks, last, err := r.readRows(ctx)
 	if err != nil {
@@ -74,8 +73,8 @@ const eventsAtOnce = 1000
 // catchUp applies all new events of the run to r.state.
 func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.apply) }
 
-// apply applies one event of the run to r.state. If a ledger record (a file about an attempt) must
-// be written for the event, apply adds the record to r.pending.
+// apply applies one event of the run to r.state. If a ledger record must be written for the event,
+// apply adds the record to r.pending.
 func (r *Recorder) apply(e store.Event) error {
 	if r.state.isKnownTask(e) {
 		return nil

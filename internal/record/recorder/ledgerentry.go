@@ -38,9 +38,8 @@ type entry struct {
 	written bool // the start was already written in a batch, together with the attempt's end
 }
 
-// entryOf returns the ledger entry for an event: a record of the start or the end of an attempt. It
-// returns false if the event needs no entry. The parameter stopping says whether the run is
-// stopping. If so, no attempt is retried.
+// entryOf returns the ledger entry for an event, or false if the event needs none. The parameter
+// stopping says whether the run is stopping. If so, no attempt is retried.
 func entryOf(n eventContent, stopping bool) (entry, bool) {
 	if n.task == nil || n.attempt == nil {
 		return entry{}, false
@@ -55,8 +54,8 @@ func entryOf(n eventContent, stopping bool) (entry, bool) {
 
 // resultOf returns the ledger's record of how an attempt ended. The field OutputSummary is the
 // agent's last message, or what went wrong. If the attempt succeeded, the field Reason is the same
-// text. If it failed, Reason is the failure class, so that reports can count the failures of each
-// class.
+// text, or "done" if there is no such text. Otherwise Reason is the failure class, so that reports
+// can count the failures of each class.
 func resultOf(a store.Attempt) *ledger.Result {
 	r := &ledger.Result{
 		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
@@ -93,10 +92,10 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 	return &ledger.Verification{Overall: "pass"}
 }
 
-// runOf returns the run record of an attempt, which tells the ledger what was started. The
-// parameter previous is the task's previous attempt, or nil. The parameter messages has the texts
-// of the users' messages in the attempt's first prompt. The record's MaxRetries is at least 1,
-// because the ledger's schema does not allow 0.
+// runOf returns the run record of an attempt, which says what was started. The parameter previous
+// is the task's previous attempt, or nil. The parameter messages has the texts of the users'
+// messages in the attempt's first prompt. The record's MaxRetries is at least 1, because the
+// ledger's schema does not allow 0.
 func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Attempt, messages []string) ledger.Run {
 	agent, model := engine.AgentOfAttempt(spec, e.fallback)
 	d := ledger.Dispatch{
@@ -111,8 +110,7 @@ func (e entry) runOf(b bead, project string, spec plan.Task, previous *store.Att
 }
 
 // messagesOf returns the texts of the users' messages in an attempt's first prompt. It leaves out
-// messages that the agent received later, because the prompt in the ledger's record of an attempt
-// never changes.
+// messages that the agent received later, because the prompt in a run record never changes.
 func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) {
 	for _, id := range a.PromptMessages {
 		item, err := from.Item(store.ItemKey{Kind: engine.MessageKind, ID: id})
@@ -132,16 +130,15 @@ func messagesOf(from store.Reader, a store.Attempt) (texts []string, err error) 
 	return texts, nil
 }
 
-// bead identifies a task in the ledger, the folder with the records of attempts. The ledger calls a
-// task a bead.
+// bead identifies a task in the ledger. A bead is a work item under which the ledger records
+// attempts, also those of other runs.
 type bead struct {
 	name    string
-	earlier int // number of earlier attempts at the same work item (bead), in other runs or by other tools
+	earlier int // number of earlier attempts at the bead, in other runs or by other tools
 }
 
-// beadOf returns the bead of a task. A bead is a work item for which the ledger, a folder, has the
-// records of all attempts. If the task was created for an existing bead, the parameter d names this
-// bead. Otherwise d is nil, and beadOf returns a bead with a generated name.
+// beadOf returns the bead of a task. If the task was created for an existing bead, the parameter d
+// names this bead. Otherwise d is nil, and beadOf returns a bead with a generated name.
 func beadOf(run, task string, d *plan.Dispatch) bead {
 	if d != nil {
 		return bead{d.Bead, d.Earlier}
@@ -156,11 +153,10 @@ func BeadName(t store.Task, spec plan.Task) (name string, earlier int) {
 	return b.name, b.earlier
 }
 
-// generatedBead returns the name under which the ledger records the attempts at a task, if the task
-// was not created for an existing bead (a work item of the ledger). The name consists of "bd-", the
-// task's id, and the last part of the run's id. It contains the run's id because a ledger has
-// records of many runs, whose tasks often have the same ids. If the task's id is too long or
-// otherwise cannot be part of a bead name, generatedBead changes this id and adds a hash of it.
+// generatedBead returns the bead name of a task that was not created for an existing bead. The name
+// consists of "bd-", the task's id, and the last part of the run's id. The last part tells apart
+// tasks of different runs, which often have the same ids. If the task's id is too long or otherwise
+// cannot be part of a bead name, generatedBead changes this id and adds a hash of it.
 func generatedBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
@@ -175,5 +171,5 @@ func generatedBead(task, run string) string {
 	return start + end
 }
 
-// maxBead is the maximum length of a bead name in bytes. A bead is a work item in the ledger.
+// maxBead is the maximum length of a bead name in bytes.
 const maxBead = 200

@@ -21,8 +21,7 @@ func NewPreview(s store.Store, run, project string, sessions *session.Store) *Pr
 	return &Preview{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
 }
 
-// Document returns the current content of the run's session document, a status file for other
-// programs.
+// Document returns the current content of the run's session document.
 func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	r := s.recorder
 	if r.state == nil {
@@ -36,8 +35,8 @@ func (s *Preview) Document(ctx context.Context) ([]byte, error) {
 	return r.opts.Session.Render(r.opts.Run, &r.state.status)
 }
 
-// errUpToDate ends the reading of events when the run has ended. The function that
-// [Recorder.follow] calls for each event returns it. It does not mean a failure.
+// errUpToDate makes [Recorder.follow] stop reading events after the end of the run. It does not
+// mean a failure.
 var errUpToDate = errors.New("up to date")
 
 // catchUp applies new events like [Recorder.catchUp]. If the run has ended, it stops at the event
@@ -77,10 +76,9 @@ func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err er
 	return run, err
 }
 
-// Records calls the function visit for each attempt of a run, with the records that the ledger has
-// of the attempt. It begins with the ended attempts, in the order in which they ended. The running
-// attempts follow. Records accesses no files. The parameter l is used only to compute the names of
-// records.
+// Records computes the ledger records of each attempt of a run and calls the function visit with
+// them. It begins with the ended attempts, in the order in which they ended. The running attempts
+// follow. Records accesses no files. The parameter l is used only to compute the names of records.
 func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, visit func(ledger.AttemptRecords) error) error {
 	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
 	if err := r.openFrom(ctx, 0); err != nil {
@@ -118,9 +116,9 @@ type startedAttempts struct {
 	order    []attemptKey
 }
 
-// emitEnded processes the ledger entries that the recorder has not written yet, and then clears
-// them. If an entry is about the end of an attempt, emitEnded calls u.visit with the records of
-// this attempt. If it is about the start, emitEnded adds the attempt to u.started.
+// emitEnded processes the pending ledger entries of the recorder and clears them. If an entry is
+// about the end of an attempt, emitEnded calls u.visit with the records of this attempt. If it is
+// about the start, emitEnded adds the attempt to u.started.
 func (u *startedAttempts) emitEnded(ctx context.Context) error {
 	for _, e := range u.recorder.pending {
 		name := attemptKey{e.task, e.number}

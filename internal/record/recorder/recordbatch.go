@@ -48,9 +48,8 @@ func (r *Recorder) writeTogether(ctx context.Context) {
 	}
 }
 
-// runRecords returns the run records of started attempts, which tell the ledger what was started.
-// It reads the tasks' specifications from the store each time, because they may be too large to
-// keep in memory.
+// runRecords returns the run records of started attempts, which say what was started. It reads the
+// tasks' specifications from the store each time, because they may be too large to keep in memory.
 func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run, error) {
 	runs := make([]ledger.Run, len(begun))
 	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
@@ -66,8 +65,8 @@ func (r *Recorder) runRecords(ctx context.Context, begun []entry) ([]ledger.Run,
 			}
 			var before *store.Attempt
 			var said []string
-			// Read the task's attempts only if the prompt of this attempt depends on them. The
-			// prompt of a second or later attempt mentions the previous attempt. If users have sent
+			// Read the task's attempts only if the prompt of this attempt may depend on them. The
+			// prompt of a later attempt may say how the previous attempt failed. If users have sent
 			// messages, the attempt's row lists those that its prompt contains.
 			if e.number > 1 || t.HasMessages {
 				tries, err := from.Attempts(key)

@@ -62,12 +62,12 @@ type Recorder struct {
 	state     *sessionState // nil until open was called
 	seq       int64         // sequence number of the last event that was read
 	// recorded is the value of the stored cursor: the sequence number of the last event whose
-	// ledger records (files about attempts) are written.
+	// ledger records are written.
 	recorded         int64
 	pending          []entry             // ledger records to write, in the order of their events
 	writtenWithStart map[attemptKey]bool // attempts whose end was already written together with their start
 	failing          map[string]error    // current problems by kind, such as sessionProblem
-	refused          []error             // errors about records (files about attempts) that can never be written; only the first few are kept
+	refused          []error             // errors about records that can never be written; only the first few are kept
 	refusedCount     int
 	lastWriteTook    time.Duration // how long the last write of the session's document took
 	lastWrite        time.Time     // when the session's document was last written
@@ -169,8 +169,8 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	return r.problems()
 }
 
-// Rebuild writes all documents of the run again from the store. It adds missing ledger records
-// (files about attempts). It does not replace existing ones, because these are immutable.
+// Rebuild writes the documents of the run again from the store. It adds missing ledger records, but
+// does not replace intact ones, because records are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
 	r.state, r.pending, r.refused, r.refusedCount, r.writtenWithStart = nil, nil, nil, 0, map[attemptKey]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {

@@ -11,9 +11,9 @@ import (
 	"gaffer/ledger"
 )
 
-// restoreDeleted writes those ledger records (files about attempts) again that other programs have
-// deleted. It only looks for missing files. It does not check the content of existing records,
-// because programs must not change records.
+// restoreDeleted writes those ledger records again that other programs have deleted. It only looks
+// for missing files. It does not check the content of existing records, because programs must not
+// change records.
 func (r *Recorder) restoreDeleted(ctx context.Context) error {
 	if r.opts.Ledger == nil || len(r.pending) > 0 {
 		return nil

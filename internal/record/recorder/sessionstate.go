@@ -51,8 +51,7 @@ func newSessionState(run store.Run, tasks []store.Task, project string) (*sessio
 	return p, nil
 }
 
-// add adds a task to the state as a queued agent, because the session protocol calls a task an
-// agent.
+// add adds a task to the state, as a queued agent.
 func (p *sessionState) add(t store.Task, wave int, project string) error {
 	spec, err := plan.DecodeTask(t.Spec)
 	if err != nil {
@@ -71,7 +70,7 @@ func (p *sessionState) add(t store.Task, wave int, project string) error {
 }
 
 // addLater adds a task that was added to the run after the state p was created. It puts the task in
-// the first wave. The session protocol calls a group of tasks a wave.
+// the first wave.
 func (p *sessionState) addLater(t store.Task, project string) error {
 	if err := p.add(t, 1, project); err != nil {
 		return err
@@ -134,8 +133,7 @@ func wavesOf(tasks []store.Task) []int {
 	return waves
 }
 
-// sessionWaves returns the waves of a session, which are groups of agents. Each wave has the ids of
-// its agents.
+// sessionWaves returns the waves of a session, each with the ids of its agents.
 func sessionWaves(agents []session.Agent) []session.Wave {
 	members := map[int][]string{}
 	for _, a := range agents {

@@ -259,8 +259,8 @@ func (r *Recorder) writeEntry(ctx context.Context, e entry) error {
 }
 
 // withBeadName returns the result with the fields Bead and Attempt set. Bead is the task's name in
-// the ledger. Attempt counts all attempts that the ledger has under this name, also those of other
-// runs.
+// the ledger. Attempt is the number of the attempt among all attempts under this name, also those
+// of other runs.
 func (r *Recorder) withBeadName(e entry, result ledger.Result) ledger.Result {
 	as := r.state.bead(r.opts.Run, e.task)
 	result.Bead, result.Attempt = as.name, as.earlier+e.number

@@ -36,9 +36,9 @@ exec "$REAL_GIT" "$@"
 `
 
 // EachCrash tests that a program can be killed at any of its git commands that change the
-// repository. It calls the function run again and again. The function run must start the program
-// with the environment env, wait until the program has ended, check that repeating the work
-// succeeds, and return the program's error.
+// repository. It calls the function run again and again. Each call must start the program with the
+// environment env, wait until the program has ended, check that repeating the work succeeds, and
+// return the program's error.
 //
 // EachCrash makes three series of calls. In the first call of a series, the program is killed at
 // its first such git command, in the second call at its second one, and so on. A series ends with

@@ -211,9 +211,8 @@ func Count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// Paused describes a [fleet.Lane]. A lane is either a paused agent account, such as "claude paused
-// until 14:00, usage limit", or a cost limit that is reached, such as "the day's budget of $20.00
-// is spent; more at 00:00".
+// Paused describes a paused agent account, such as "claude paused until 14:00, usage limit", or a
+// cost limit that is reached, such as "the day's budget of $20.00 is spent; more at 00:00".
 func Paused(l fleet.Lane, now time.Time) string {
 	if l.Budget() {
 		return fmt.Sprintf("%s; more at %s", Line(l.Reason), untilText(l.Until, now))

@@ -11,8 +11,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxMorningRows is the maximum number of rows in each part of a morning report on a terminal. Such
-// a report says what happened to tasks while the user was away.
+// maxMorningRows is the maximum number of entries in each part of a morning report on a terminal.
 const maxMorningRows = 20
 
 // Morning formats a morning report for a terminal. The report says what happened to tasks while the

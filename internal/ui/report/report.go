@@ -139,8 +139,8 @@ func quantiles(d ledger.Durations) string {
 	return text
 }
 
-// withoutEmptyEnds returns the ranges (buckets) of a histogram, without the empty ones before the
-// first and after the last range that is not empty.
+// withoutEmptyEnds returns the ranges (buckets) of a histogram without the empty ones at its start
+// and at its end.
 func withoutEmptyEnds(all []ledger.Bucket) []ledger.Bucket {
 	filled := func(b ledger.Bucket) bool { return b.Count > 0 }
 	first := slices.IndexFunc(all, filled)

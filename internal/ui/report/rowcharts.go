@@ -19,8 +19,7 @@ type rowsChart struct {
 // key is an entry of a legend: the CSS class of a colour, and what the colour means.
 type key struct{ Class, Text string }
 
-// chartRow is a row of a chart. It has a bar that consists of one or several parts, from left to
-// right.
+// chartRow is a row of a chart. Parts holds the parts of its bar, from left to right.
 type chartRow struct {
 	Name, Value, Tip string
 	Parts            []part

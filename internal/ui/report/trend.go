@@ -47,8 +47,7 @@ func (p *printer) beyond() {
 // graph draws one column for each week, as high as the week's value. A week that has runs but no
 // value is drawn as a dot, and weeks without runs as a blank. If the screen is too narrow for all
 // weeks, graph draws only the latest weeks. If there is room beside the columns, graph writes the
-// text note there. If there is room for more, it adds the name of the week that note is about,
-// weekOfNote.
+// text note there and, if there is room for it, too, the name of the week that note is about.
 func (p *printer) graph(name string, valueOf func(ledger.Week) (float64, bool), note string, weekOfNote ledger.Week) {
 	const before, beside = 11, 42
 	weeks := withGaps(p.s.ByWeek)

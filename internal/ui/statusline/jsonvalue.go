@@ -31,8 +31,8 @@ func text(v jsontree.Value) string {
 	return ""
 }
 
-// number returns the number v. v may also be a string that contains a number. For any other value,
-// number returns false.
+// number returns the number v, which may also be a string that contains a number. It returns false
+// for any other value.
 func number(v jsontree.Value) (float64, bool) {
 	n, err := strconv.ParseFloat(text(v), 64)
 	return n, err == nil && !math.IsNaN(n)

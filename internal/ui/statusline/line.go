@@ -41,8 +41,8 @@ type Context struct {
 
 // Chunks is the progress of a build. A chunk is one of the parts in which agents build the project.
 type Chunks struct {
-	// Completed is the number of completed chunks (parts of the build). If no document lists the
-	// chunks, Completed also counts the chunk that is in progress.
+	// Completed is the number of completed chunks. If no document lists the chunks, it also counts
+	// the chunk that is in progress.
 	Completed int `json:"completed"`
 	Active    int `json:"active,omitempty"`
 	// Attempt is the highest attempt number of the chunks in progress. It is 0 if all of them are

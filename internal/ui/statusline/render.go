@@ -89,8 +89,8 @@ func work(l Line) []part {
 	return add(row, "→ ", l.Next)
 }
 
-// String returns the progress of a build, such as "2+1(r2)/5 1✗". Of 5 chunks (parts of the build),
-// 2 are completed, 1 is in progress in attempt 2, and 1 has failed.
+// String returns the progress of a build, such as "2+1(r2)/5 1✗": of 5 chunks, 2 are completed, 1
+// is in progress in attempt 2, and 1 has failed.
 func (c Chunks) String() string {
 	var b strings.Builder
 	fmt.Fprint(&b, c.Completed)
@@ -115,7 +115,8 @@ func section(l Line) string {
 }
 
 // running returns the row about gaffer's runs: how many tasks run or have failed, how many
-// questions wait for an answer, what the agents cost today, and which agent accounts are paused.
+// questions wait for an answer, the cost of today's attempts, the paused agent accounts, and the
+// cost limits that are reached.
 func running(g *fleet.Summary, now time.Time) (row []part) {
 	if g == nil {
 		return nil

@@ -33,9 +33,8 @@ type node struct {
 // change is one change of directory entries: it removes a name, adds a name, or both. A rename from
 // one folder to another is a single change, which belongs to both folders.
 type change struct {
-	// The folder in the field from loses the name in the field gone; from is nil if the change
-	// removes no name. The folder in the field to gets the name in the field come; to is nil if the
-	// change adds no name.
+	// The folder from loses the name gone; from is nil if the change removes no name. The folder to
+	// gets the name come; to is nil if the change adds no name.
 	from, to   *node
 	gone, come string
 	node       *node

@@ -37,9 +37,9 @@ type Machine struct {
 	disk      *disk
 	boots     int // number of power cuts so far; part of the boot id of new processes
 	procs     []*Process
-	calls     []*call       // operations of processes that wait until the method Run selects them
-	threads   int           // number of goroutines started by the method Go that have not ended
-	changed   chan struct{} // wakes Run when a goroutine of a process has ended or has added an operation to calls
+	calls     []*call       // operations of processes that wait until Run selects them
+	threads   int           // number of goroutines started by Go that have not ended
+	changed   chan struct{} // wakes Run when a thread has ended or has added an operation to calls
 	locks     map[string]*kernelLock
 }
 

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// sectionPrefix is the start of the first line of each section of a script file. A section has the
-// steps for the tasks whose ids match its pattern.
+// sectionPrefix is the start of the first line of each section of a script file.
 const sectionPrefix = "== "
 
 // scriptFor returns the steps for a task from a file of scripts. Each section of the file starts

@@ -48,8 +48,8 @@ func (s *server) begin() (string, error) {
 	return prompt, nil
 }
 
-// handleLine handles a line of stdin. A line with a method is a request of the client. A line
-// without a method is the response to a request of the server.
+// handleLine handles a line of stdin. A line with a method is a request or a notification of the
+// client. A line without a method is the response to a request of the server.
 func (s *server) handleLine(line []byte) {
 	var r serverRequest
 	_ = json.Unmarshal(line, &r) // on an error, keep what could be decoded

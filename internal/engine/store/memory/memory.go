@@ -1,6 +1,5 @@
 // Package memory implements a store in memory, for simulations. It can simulate a commit that
-// returns an error. The simulation chooses whether the changes of such a commit are stored all the
-// same or are lost.
+// returns an error (see Store.FailCommit). The changes of such a commit may be stored or lost.
 package memory
 
 import (

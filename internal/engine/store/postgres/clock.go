@@ -109,8 +109,8 @@ func (c *clock) needsMeasurement() bool {
 
 // measurementDue reports whether the database's clock must be read again, because measureEvery has
 // passed or the local clock has jumped. The parameters wall and monotonic are the time since the
-// last measurement, by the wall clock and by the monotonic clock. If they differ much, the clock
-// has jumped.
+// last measurement, by the wall clock and by the monotonic clock. If they differ by more than
+// checkEvery, the local clock has jumped.
 func measurementDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }

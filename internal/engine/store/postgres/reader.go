@@ -15,7 +15,7 @@ import (
 type reader struct {
 	store *Store
 	// rows runs a query and returns its rows. In a write transaction it may return
-	// [store.ErrNotLoaded]. Then the caller must run again after the rows were loaded.
+	// [store.ErrNotLoaded]. Then the request runs again after the rows were loaded.
 	rows func(query string, args ...any) ([]textRow, error)
 	// rowsNow sends a query immediately, so it never returns [store.ErrNotLoaded]. It is for
 	// queries with an argument that is different in each call, such as the current time. A stored

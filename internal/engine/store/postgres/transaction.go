@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// transaction is a write transaction. At most one is open at a time, counting those of all
-// processes, because each locks the only row of the table last_event.
+// transaction is a write transaction. At most one is open at a time, in all processes together,
+// because each locks the only row of the table last_event.
 //
 // transaction is a [store.Loader]: it collects lookups, and Load sends them all in one round trip.
 // It keeps the results until the transaction ends.

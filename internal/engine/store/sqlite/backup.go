@@ -36,9 +36,9 @@ func (e *ExistsError) Hint() string { return "--force replaces it" }
 
 // Backup writes a consistent copy of the database at path to the file target. Other processes may
 // use the database at the same time. The copy is synced to disk and checked before it gets the name
-// target. If target exists and force is set, Backup replaces it. If target exists and force is not
-// set, Backup returns an [*ExistsError]. If the function progress is not nil, it is called
-// regularly with the number of bytes that were written and the approximate total.
+// target. Backup replaces an existing target if force is set, and otherwise returns an
+// [*ExistsError] for it. If the function progress is not nil, it is called regularly with the
+// number of bytes that were written and the approximate total.
 func Backup(ctx context.Context, path, target string, force bool, progress func(done, total int64)) (Copied, error) {
 	if err := checkDifferentFiles(path, target); err != nil {
 		return Copied{}, err
@@ -191,9 +191,9 @@ func knownVersion(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check checks the integrity of the whole database at path. It reads the fields of its result one
-// after the other. So no process should change the database during the check, because then the
-// fields may not match each other.
+// Check checks the integrity of the whole database at path. No process should change the database
+// during the check: Check reads the fields of its result one after the other, so they might not
+// match each other.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)

@@ -29,9 +29,8 @@ const (
 		SELECT lane FROM list WHERE lane IS NOT NULL`
 	readyTasks = `SELECT run, task, data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq`
 
-	// idleLists selects the distinct pairs of wave and account (lane) of the idle tasks of the run
-	// ?1. A wave is the number of a group of tasks (see [store.WaveCount]), and must be at most ?2.
-	// An idle task is queued, not ready, and does not wait for another task in its Needs.
+	// idleLists selects the distinct pairs of wave and account (lane) of the idle tasks (see
+	// [store.Task.Idle]) of the run ?1 whose wave is at most ?2.
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
 		UNION ALL

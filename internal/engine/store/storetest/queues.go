@@ -328,8 +328,7 @@ func transactionListsMatch(t *testing.T, db Database) {
 }
 
 // randomizeState makes a task ready, waiting, running or blocked at random. Sometimes it also
-// changes the task's priority, its wave (the number of its group of tasks), its account and its
-// labels.
+// changes the task's priority, wave, account and labels.
 func randomizeState(task *store.Task, random *rand.Rand) {
 	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
 	switch random.IntN(5) {

@@ -28,13 +28,13 @@ type Options struct {
 	Observer bool // another process works on the run, so this view cannot stop it
 	Remote   bool // the run is on a server, whose workers work on it
 
-	// The caller sends the run on the channel Runs whenever the run has changed, and closes the
-	// channel when the run has ended.
+	// Runs is a channel on which the caller sends the run whenever the run has changed. The caller
+	// closes it when the run has ended.
 	Runs <-chan fleet.Run
-	// The caller sends messages for the user on the channel Notes.
+	// Notes is a channel on which the caller sends messages for the user.
 	Notes <-chan string
-	// The caller sends a value on the channel End for each request to end the run that does not
-	// come from the keyboard, such as a signal.
+	// End is a channel on which the caller sends a value for each request to end the run that does
+	// not come from the keyboard, such as a signal.
 	End <-chan struct{}
 	// Act performs an action of the user and returns a message for the user, or "". Calls of Act
 	// never overlap. When the view ends, the context is cancelled, but not if the user has
@@ -177,7 +177,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			l.view.Run = r
 			l.view.Keyboard = l.view.Keyboard.WithQuestions(Questions(r))
 			l.changed = true
-			continue // the change is drawn at the next tick of the timer
+			continue // the next tick of the timer draws the change
 		case text := <-l.Notes:
 			l.note(text)
 		case text := <-l.results:
@@ -227,7 +227,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 			}
 		}
 		if l.changed = true; time.Since(l.drawn) < minFrame {
-			continue // too soon after the last drawing; the change is drawn at the next tick of the timer
+			continue // too soon after the last drawing: the next tick of the timer draws the change
 		}
 		if err := l.draw(); err != nil {
 			return NoAction, err

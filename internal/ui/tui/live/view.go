@@ -62,8 +62,8 @@ func (v View) Final(width int, color bool) []string {
 }
 
 // head returns the rows at the top of the screen: the run's name, cost and progress, the paused
-// agent accounts, the reason if no task starts any more, and a warning if most of the budget is
-// spent.
+// agent accounts and reached cost limits, the reason if no task starts any more, and a warning if
+// most of the budget is spent.
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {

@@ -23,8 +23,8 @@ func Bar(c fleet.Counts, columns int) Line {
 	}
 	done, lost := share(c.Complete, c.Total, columns), share(c.Failed+c.Cancelled, c.Total, columns)
 	if lost = min(lost, columns-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
-		// All tasks have ended, so the bar must be full. It may have a gap, because the shares are
-		// rounded down. Fill the gap.
+		// All tasks have ended. Fill the gap that the bar may have because the shares are rounded
+		// down.
 		lost = columns - done
 	}
 	return Line{

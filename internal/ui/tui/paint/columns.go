@@ -13,12 +13,11 @@ type Column struct {
 	// columns from moving when the texts change.
 	Min   int
 	Right bool // the text is aligned to the right
-	// If the columns do not all fit, some are removed: first the column with the lowest Drop. A
-	// column with Drop 0 is never removed, but may be made narrower.
+	// Drop is the order in which columns are removed if they do not all fit: the column with the
+	// lowest Drop first. A column with Drop 0 is only made narrower, in the worst case to width 0.
 	Drop int
-	// Flex gives the column only the width that the other columns leave, but at most the width that
-	// its text needs. If the other columns leave less than Min, columns are removed in the order of
-	// Drop.
+	// Flex makes the column narrower if the other columns leave too little room for its text. If
+	// they leave less than Min, columns are removed in the order of Drop.
 	Flex  bool
 	Width int // current width, set by [Table.Rows]; 0 means hidden
 }

@@ -10,8 +10,8 @@ import (
 // Waiting is the badge (sign and word) of a task that waits for the user.
 var Waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
 
-// badges maps a status to its badge, which has a sign and a word. Either of them identifies the
-// status, so that the user can recognise it without colours.
+// badges maps a status to its badge. The sign and the word each identify the status, so that the
+// user can recognise it without colours.
 var badges = map[fleet.Status]paint.Span{
 	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
 	fleet.Running:   {Text: "● running", Style: display.Green},
@@ -20,8 +20,7 @@ var badges = map[fleet.Status]paint.Span{
 	fleet.Cancelled: {Text: "⊘ cancelled", Style: display.Faint},
 }
 
-// Badge returns the badge (sign and word) of a status. For an unknown status, the word is the
-// status itself.
+// Badge returns the badge of a status. For an unknown status, its word is the status itself.
 func Badge(s fleet.Status) paint.Span {
 	if b, ok := badges[s]; ok {
 		return b

@@ -65,9 +65,9 @@ type Terminal struct {
 	Now   func() time.Time
 }
 
-// Task is the slow part of an action. It runs in the background, so that it does not block the
-// screen. The zero Task means that the action has no slow part and is already done. It has nothing
-// to do with the tasks of a run.
+// Task is the slow part of an action; it is no task of a run. It runs in the background, so that it
+// does not block the screen. The zero Task means that the action has no slow part and is already
+// done.
 type Task struct {
 	Name string // name of this Task in error messages
 	// Do does the slow work. It returns an event with the result, which is passed to the model.

@@ -43,9 +43,9 @@ type diff struct {
 
 func (c change) show() Show { return Show{Run: c.run, Task: c.task, Since: c.since} }
 
-// withPage returns the screen after the data p was read: it now shows the change in p. It keeps the
-// shown file, the chosen row, and the diffs of files that have not changed. If the change no longer
-// contains the shown file, the screen shows the overview.
+// withPage returns the screen with the change in p, which was just read. It keeps the shown file,
+// the chosen row, and the diffs of files that have not changed. If the change no longer contains
+// the shown file, the screen shows the overview.
 func (c change) withPage(p Page) change {
 	if p.Change.Run != c.run || p.Change.Task != c.task || (p.Since != "") != c.since {
 		return c // p is about a change that is no longer shown

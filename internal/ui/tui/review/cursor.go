@@ -46,9 +46,9 @@ func (c change) settle(f frame) (change, any) {
 	return c, read
 }
 
-// index returns the index of the chosen row. If that row has disappeared, index returns the nearest
-// row at or above its old position that can be chosen. If there is none, it returns the first row
-// that can be chosen. It returns -1 if no row can be chosen.
+// index returns the index of the chosen row. If that row has disappeared, it takes the nearest row
+// at or above the old position that can be chosen or, if there is none, the first row that can be
+// chosen. It returns -1 if no row can be chosen.
 func (c change) index(rows []row) int {
 	found := -1
 	for i, r := range rows {

@@ -190,8 +190,9 @@ func (m Model) writeComment() (Model, []any) {
 	return m, nil
 }
 
-// changeComment changes the chosen comment: the key e edits it, d deletes it, and r resolves it. If
-// the comment is already resolved, r marks it as not resolved instead.
+// changeComment changes the chosen comment: the key e edits it, d deletes it, and r resolves it or,
+// if it is already resolved, opens it again. A comment that was sent to the agent cannot be edited
+// or deleted.
 func (m Model) changeComment(key string) (Model, []any) {
 	comment, ok := m.change.commentAt(m.body())
 	act := m.act(Edit)

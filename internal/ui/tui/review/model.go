@@ -36,7 +36,7 @@ type Model struct {
 type editor struct {
 	open   bool
 	saving bool
-	act    Act // action that saves the comment; Enter adds the typed text to this action and performs it
+	act    Act // action that saves the comment; Enter adds the typed text to it
 	input  parts.Input
 }
 
@@ -129,8 +129,8 @@ func (m Model) showNote(text string, failed bool) Model {
 	return m
 }
 
-// frame is the size of the middle part of the screen, in columns and rows. The head (the rows at
-// the top) and the foot (the rows at the bottom) do not belong to it.
+// frame is the size of the space between the rows of head and the rows of foot, in columns and
+// rows.
 type frame struct{ width, height int }
 
 func (m Model) body() frame {

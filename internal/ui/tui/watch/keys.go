@@ -36,8 +36,8 @@ func command(key string, s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// open returns the keyResult that opens the screen of the chosen item: a question, run, task or
-// worker. A worker has no screen of its own, so open opens the screen of the worker's task.
+// open returns the keyResult that opens the screen of the chosen item. A worker has no screen of
+// its own, so open opens the screen of its task.
 func open(s snapshot, it item) keyResult {
 	switch it.kind {
 	case questionItem:
@@ -55,9 +55,8 @@ func open(s snapshot, it item) keyResult {
 	return keyResult{}
 }
 
-// openQuestion opens the question of the chosen item, which is a question, run, task or worker. If
-// the item has no open question, openQuestion opens another question of the same run. If the run
-// has none either, it opens the oldest question.
+// openQuestion opens the question of the chosen item. If the item has no open question, it opens a
+// question of the same run. If the run has none either, it opens the oldest question.
 func openQuestion(s snapshot, it item) keyResult {
 	run, task := s.focus.Run, s.focus.Task
 	switch it.kind {
@@ -113,9 +112,9 @@ func taskOfQuestion(s snapshot, id string) (run, task string) {
 	return s.fleet.Questions[at].Run, s.fleet.Questions[at].Task
 }
 
-// cancel asks the user to confirm that the chosen run or task is to be cancelled. If a question is
-// chosen, the task that asks this question is to be cancelled. If there is nothing to cancel,
-// cancel returns a message for the user instead.
+// cancel asks the user to confirm that the chosen run or task is to be cancelled. For a question,
+// that is the task that asks it. If there is nothing to cancel, cancel returns a message for the
+// user instead.
 func cancel(s snapshot, it item) keyResult {
 	switch it.kind {
 	case runItem:

@@ -31,8 +31,7 @@ const (
 // list holds the rows of a list screen.
 type list struct {
 	items []item // what each row shows
-	// paint returns the rows with the indexes from the parameter from up to, but not including, the
-	// parameter to.
+	// paint returns the rows whose index i is in the range from ≤ i < to.
 	paint func(from, to int) []paint.Line
 }
 

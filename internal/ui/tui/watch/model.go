@@ -32,9 +32,9 @@ type screen interface {
 	// focus returns the run and task whose data the screen needs. It returns false if the screen
 	// needs the same data as the previously opened screen.
 	focus() (Focus, bool)
-	// path returns the names that the title row shows, such as the name of a run and the id of a
-	// task. The parameter names holds the names of the screens that were opened before. path
-	// appends the names of this screen.
+	// path returns names with the names of this screen appended, such as the name of a run. The
+	// parameter names holds those of the screens that were opened before. The title row shows all
+	// of them.
 	path(s snapshot, names []string) []string
 	// summary returns the rows below the title row, which give an overview of what the screen
 	// shows.
@@ -268,9 +268,8 @@ func (m Model) title() paint.Line {
 	return paint.Ends(left, right, m.width)
 }
 
-// foot returns the rows at the bottom of the terminal. They usually show the most useful keys. But
-// if the user must confirm an action, is typing a filter, or has just performed an action, they
-// show the question, the filter or the result of the action instead.
+// foot returns the rows at the bottom of the terminal. They show one of these: the action to
+// confirm, the filter that the user is typing, the result of an action, or the most useful keys.
 func (m Model) foot() []paint.Line {
 	switch f := m.top().filtered(); {
 	case m.confirm.action != nil:
