@@ -101,7 +101,7 @@ type lander struct {
 //     undone. In this case another program has moved the branch back, or a crash has prevented the
 //     merge.
 //   - If the work was merged and [Undo] has added a commit that reverts it, readLandings returns a
-//     [*RevertedError].
+//     [*RevertedError], unless the user has reverted that commit again.
 //   - If the task's branch contains other commits that were merged already, it adds them to
 //     l.earlier.
 func (l *lander) readLandings(ctx context.Context) error {
@@ -127,7 +127,12 @@ func (l *lander) readLandings(ctx context.Context) error {
 			}
 			if merged, err := l.git.Contains(ctx, l.before, e.Tip); err != nil {
 				return err
-			} else if merged {
+			} else if !merged {
+				continue
+			}
+			if back, err := l.hasReverted(ctx, e.Revert); err != nil {
+				return err
+			} else if !back {
 				return &RevertedError{l.spec.Tree.Branch, l.spec.Into, e.Revert}
 			}
 		case !e.Present && own:
@@ -143,6 +148,13 @@ func (l *lander) readLandings(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// hasReverted reports whether the target branch has a commit that reverts this commit. If the commit
+// is itself a revert, the user has brought the work back.
+func (l *lander) hasReverted(ctx context.Context, commit string) (bool, error) {
+	by, err := l.git.Line(ctx, "log", "-1", "--no-show-signature", "--format=%H", "--fixed-strings", "--grep=This reverts commit "+commit, l.before, "--not", commit)
+	return by != "", err
 }
 
 // build creates the commits of the merge. It creates none if the same work was merged already. No

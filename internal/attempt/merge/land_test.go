@@ -222,6 +222,18 @@ func TestABranchThatHasMovedIsRevertedInsteadOfMovedBack(t *testing.T) {
 			if e := gittest.As[*RevertedError](t, err); e.Commit != undone.Revert { // git would treat the reverted work as merged and leave it out
 				t.Errorf("%v", e)
 			}
+			if into != "main" {
+				continue
+			}
+			p.Git(p.Dir, "revert", "--no-edit", undone.Revert) // as the error advises
+			_, err = Land(t.Context(), p.repo, p.landSpec(a, into, method))
+			gittest.As[*NothingError](t, err)
+			p.Write(a.Path, "more.txt", "more\n")
+			p.Git(a.Path, "add", "more.txt")
+			p.Git(a.Path, "commit", "-q", "-m", "more")
+			if _, err := Land(t.Context(), p.repo, p.landSpec(a, into, method)); err != nil || p.Git(p.Dir, "show", into+":more.txt") != "more" || p.Git(p.Dir, "show", into+":a.txt") != "a" {
+				t.Errorf("new work after the revert was reverted: %v", err)
+			}
 		}
 	}
 }
