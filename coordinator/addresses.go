@@ -15,10 +15,10 @@ import (
 // addresses holds the addresses of the coordinators of one fleet. All requests go to
 // one address. When that address fails, all requests switch to the next.
 type addresses struct {
-	mu    sync.Mutex
-	list  []*address // entries are replaced, never modified
-	now   int        // index of the address that requests go to
-	works int        // index of the address that gave the last answer, ignoring late answers of earlier addresses; 0 at first
+	mu           sync.Mutex
+	list         []*address // entries are replaced, never modified
+	currentIndex int        // index of the address that requests go to
+	lastAnswered int        // index of the address that gave the last answer, ignoring late answers of earlier addresses; 0 at first
 }
 
 // address is the address of one coordinator. When the context used ends, the requests that still
@@ -60,7 +60,7 @@ func parseAddress(text string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", withoutPassword(u))}
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given separately", withoutPassword(u))}
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token addr given separately", withoutPassword(u))}
 	}
 	return u, nil
 }
@@ -79,16 +79,16 @@ func withoutPassword(u *url.URL) string {
 func (a *addresses) current() *address {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.list[a.now]
+	return a.list[a.currentIndex]
 }
 
 // failed switches from the given address to the next one. It does nothing if the given address is
 // no longer the current one, because another request has already switched.
-func (a *addresses) failed(is *address) {
+func (a *addresses) failed(addr *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.list[a.now] == is {
-		a.now = (a.now + 1) % len(a.list)
+	if a.list[a.currentIndex] == addr {
+		a.currentIndex = (a.currentIndex + 1) % len(a.list)
 	}
 }
 
@@ -99,15 +99,15 @@ func (a *addresses) failed(is *address) {
 //
 // Only an answer cancels other requests; a failed request does not. So no request is cancelled
 // while no coordinator answers, for example because their database is down.
-func (a *addresses) answered(is *address) {
+func (a *addresses) answered(addr *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.works == is.number || a.list[a.now] != is {
+	if a.lastAnswered == addr.number || a.list[a.currentIndex] != addr {
 		return
 	}
-	a.works = is.number
+	a.lastAnswered = addr.number
 	for i, other := range a.list {
-		if i != is.number {
+		if i != addr.number {
 			other.stop(errSwitched)
 			a.list[i] = newAddress(other.URL, i)
 		}
@@ -124,17 +124,17 @@ func (a *addresses) answered(is *address) {
 func (c *connection) firstReachable(ctx context.Context, safe bool, send func(context.Context, *address) error) error {
 	var err error
 	for range c.addresses.list {
-		is := c.addresses.current()
+		addr := c.addresses.current()
 		if safe && len(c.addresses.list) > 1 {
-			err = sendWhileUsed(ctx, is, send)
+			err = sendWhileUsed(ctx, addr, send)
 		} else {
-			err = send(ctx, is)
+			err = send(ctx, addr)
 		}
 		if !unavailable(ctx, err) {
-			c.addresses.answered(is)
+			c.addresses.answered(addr)
 			return err
 		}
-		c.addresses.failed(is)
+		c.addresses.failed(addr)
 		if ctx.Err() != nil || !safe && !unsent(err) {
 			return err
 		}
@@ -144,11 +144,11 @@ func (c *connection) firstReachable(ctx context.Context, safe bool, send func(co
 
 // sendWhileUsed sends a request to an address. It cancels the request if meanwhile the address has
 // failed and another address has answered.
-func sendWhileUsed(ctx context.Context, is *address, send func(context.Context, *address) error) error {
+func sendWhileUsed(ctx context.Context, addr *address, send func(context.Context, *address) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(is.used, func() { cancel(errSwitched) })()
-	return send(ctx, is)
+	defer context.AfterFunc(addr.used, func() { cancel(errSwitched) })()
+	return send(ctx, addr)
 }
 
 // unavailable reports whether the coordinator did not answer, or answered with an error that

@@ -338,8 +338,8 @@ func TestASilentStreamDoesNotSwitchTheAddress(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // just after Options.Silence
 		defer cancel()
 		_ = c.Stream(ctx, StreamQuery{After: "4"}, func(Change) error { return nil }) // ends with the timeout
-		if c.conn.addresses.works != 0 {
-			t.Errorf("address %d works", c.conn.addresses.works)
+		if c.conn.addresses.lastAnswered != 0 {
+			t.Errorf("address %d works", c.conn.addresses.lastAnswered)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	opWatch  host.Op = "watch"
-	watching         = 50 * time.Millisecond
+	opWatch       host.Op = "watch"
+	watchInterval         = 50 * time.Millisecond
 	// mtimeResolution is the coarsest resolution of modification times that Watch allows for. If a
 	// file is read within this time after it was modified, it may change again without getting a
 	// new modification time.
@@ -32,7 +32,7 @@ func (f *File) Watch(ctx context.Context, changed func(data []byte, err error)) 
 	w := watcher{file: f, changed: changed}
 	for {
 		w.look()
-		if err := f.host.Sleep(ctx, watching); err != nil {
+		if err := f.host.Sleep(ctx, watchInterval); err != nil {
 			return err
 		}
 	}

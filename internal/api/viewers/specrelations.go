@@ -167,8 +167,8 @@ type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority returns the object priority from a project's config file, unchanged, or an empty object
-// if there is none. If ref is empty, the request is about the priority that the user has set for
+// Priority returns the value of the member "priority" of a project's config file, unchanged, or an
+// empty object if there is none. If ref is empty, the request is about the priority that the user has set for
 // all projects. The result is then empty: that priority is stored in the user's home folder, which
 // gaffer does not read.
 func (v *specReader) Priority(ctx context.Context, ref string) (Priority, error) {

@@ -47,11 +47,11 @@ func sessionWithoutProcess(docs []*document, program, dir string) *hookevents.Se
 	return &all[0].session
 }
 
-// unclaimed returns a candidate, which is a possible agent, for each session to which no process
-// was matched, for example because the agent has no terminal. It leaves out sessions that have
-// ended, and sessions of agents that gaffer runs. If one process has several sessions, unclaimed
-// uses only the one with the latest event. It also deletes the files of sessions that are no longer
-// needed, except when it runs for FindQuickly.
+// unclaimed returns a possible agent for each session to which no process was matched, for example
+// because the agent has no terminal. It leaves out sessions that have ended, and sessions of agents
+// that gaffer runs. If one process has several such sessions, unclaimed uses only the one with the
+// latest event. It also deletes the files of sessions that are no longer needed, except when it
+// runs for FindQuickly.
 func (l *Finder) unclaimed(docs []*document, seen []*candidate) []*candidate {
 	var list []*candidate
 	newest := map[host.Process]*candidate{}

@@ -10,7 +10,7 @@ import (
 type EventSignal struct {
 	mu       sync.Mutex
 	last     int64         // sequence number of the last known event
-	changed  chan struct{} // created when a goroutine waits; closed when last grows
+	changed  chan struct{} // created when a goroutine waits; closed when the value of the field last grows
 	polling  sync.Mutex    // held while one waiter polls the database for all waiters
 	lastPoll time.Time     // time of the last poll; guarded by polling
 }

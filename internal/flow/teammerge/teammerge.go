@@ -28,8 +28,8 @@ import (
 // Spec is the input of the program, as JSON.
 type Spec struct {
 	Run string `json:"run"`
-	// Tree is the id of the group of tasks whose branch is merged. The group's worktree has the
-	// same id. Tree is empty if Deliver is set.
+	// Tree is the id of the worktree whose branch is merged. It is also the id of the group of
+	// tasks that works there. Tree is empty if Deliver is set.
 	Tree    string   `json:"tree,omitempty"`
 	Branch  string   `json:"branch"` // name of the branch that is merged into the branch Into
 	Into    string   `json:"into"`
