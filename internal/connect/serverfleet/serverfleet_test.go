@@ -273,7 +273,7 @@ func TestARepeatedSubmissionCreatesOneRun(t *testing.T) {
 func TestAllUnfinishedRunsOfALargeFleetAreListed(t *testing.T) {
 	s := newServer(t)
 	s.route("GET /v1/runs", `{"runs":[]}`)
-	s.route("GET /v1/self", `{}`)
+	s.route("GET /v1/self", `{"self":{}}`)
 	s.route("GET /v1/questions", `{"questions":[]}`)
 	for name, list := range map[string]func() error{
 		"gaffer ps":     func() error { _, err := s.fleet.Runs(within(t), true, false); return err },
