@@ -569,24 +569,6 @@ func TestFaultAnAttemptIsAdoptedWhenItsSupervisorAnswersAgain(t *testing.T) {
 	}
 }
 
-func TestFaultAStopReachesAnAgentWhoseSupervisorAnswersLate(t *testing.T) {
-	testenv.Integration(t)
-	f := newFleet(t, 10*time.Minute)
-	script, count := f.ticks("a")
-	run := f.submit(0, script)
-	h := f.startWorker("w", 1)
-	awaitGrowth(t, count)
-	pid := f.supervisorOf(run)
-	testenv.Stop(t, pid)
-	f.must(f.Cancel(t.Context(), engine.Target{Run: run}, "", "enough"))
-	before := h.connection.beats.Load()
-	h.CheckOrders()
-	testenv.WaitFor(t, "a heartbeat, whose answer has the order to stop", h.connection.beats.Load, func(n int64) bool { return n > before })
-	time.Sleep(supervisor.DefaultPatience + 2*time.Second) // the worker gives the order up
-	f.must(syscall.Kill(pid, syscall.SIGCONT))
-	f.until(run, "a", store.Cancelled)
-}
-
 // supervisorOf returns the pid of the supervisor of the run's only attempt, which worker w runs.
 func (f *fleet) supervisorOf(run string) int {
 	f.t.Helper()
