@@ -227,7 +227,7 @@ func TestABranchThatHasMovedIsRevertedInsteadOfMovedBack(t *testing.T) {
 			}
 			p.Git(p.Dir, "revert", "--no-edit", undone.Revert) // as the error advises
 			_, err = Land(t.Context(), p.repo, p.landSpec(a, into, method))
-			gittest.As[*NothingError](t, err)
+			_ = gittest.As[*NothingError](t, err)
 			p.Write(a.Path, "more.txt", "more\n")
 			p.Git(a.Path, "add", "more.txt")
 			p.Git(a.Path, "commit", "-q", "-m", "more")
