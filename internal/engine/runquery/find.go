@@ -120,7 +120,8 @@ func matchID(what, text string, ids []string, forms func(id string) []string) (s
 // RUN is as in [Querier.FindRun], and TASK is a whole id or the beginning of one. Without RUN,
 // FindTask chooses the latest run that has a task with exactly the id TASK. If there is none, it
 // chooses the latest run that has tasks whose ids begin with TASK. If the chosen run has several
-// such tasks, FindTask returns an [*AmbiguousError].
+// such tasks, FindTask returns an [*AmbiguousError]. The TASK "-" is the only task of RUN or, without
+// RUN, of the latest run.
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -172,6 +173,12 @@ func (l *Querier) findTask(ctx context.Context, run, text string) (task fleet.Ta
 	ids := make([]string, len(v.Tasks))
 	for i, t := range v.Tasks {
 		ids[i] = t.ID
+	}
+	switch {
+	case text == "-" && len(ids) == 1:
+		return v.Tasks[0], nil
+	case text == "-" && len(ids) > 1:
+		return task, &AmbiguousError{"task", text, ids}
 	}
 	id, err := matchID("task", text, ids, func(id string) []string { return []string{id} })
 	if err != nil {
