@@ -52,9 +52,7 @@ type Attempt struct {
 	finishedAt    time.Time
 	inputClosedAt time.Time // when this process closed the agent's stdin; zero before
 	steering      steering
-	// unsentStop is the order to stop that no supervisor has received yet, or the zero value.
-	unsentStop order
-	limit      atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
+	limit         atomic.Pointer[fleet.Amount] // what the attempt may spend; zero means no limit
 }
 
 // waitState is what this process has told the supervisor about the agent: that it works, or that it
@@ -156,7 +154,7 @@ func (a *Attempt) order(o order) {
 
 func (a *Attempt) follow(o order) {
 	if o.stopReason != "" {
-		a.stop(a.process, o)
+		_ = a.process.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer in time
 		return
 	}
 	if o.wait != nil {
@@ -169,21 +167,6 @@ func (a *Attempt) follow(o order) {
 	}
 	delete(a.asked, o.question)
 	a.reply(o.question, q.Reply(o.answer))
-}
-
-// stop carries out an order of [Attempt.Stop]: it stops the agent, or a check of the agent's work.
-func (a *Attempt) stop(p *supervisor.Process, o order) {
-	o.now = o.now || a.unsentStop.now
-	a.unsentStop = o
-	a.sendStop(p)
-}
-
-// sendStop sends the order in unsentStop, if there is one. If the supervisor does not answer in
-// time, for example because the machine is overloaded, the next call tries again.
-func (a *Attempt) sendStop(p *supervisor.Process) {
-	if a.unsentStop.stopReason != "" && p.Stop(a.unsentStop.stopReason, a.unsentStop.now) == nil {
-		a.unsentStop = order{}
-	}
 }
 
 // read reads and interprets new output of the agent. It reads up to the offset limit in the log, or
@@ -281,7 +264,6 @@ func (a *Attempt) dropQuestion(id string) {
 // Before it passes a question to the owner, it tells the supervisor that the agent waits. So the
 // agent's time limit is extended by the waiting time, even if this process dies in between.
 func (a *Attempt) handlePending() {
-	a.sendStop(a.process)
 	var asks []agent.Question
 	for _, s := range a.pending {
 		switch {

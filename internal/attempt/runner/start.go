@@ -18,7 +18,6 @@ import (
 	"gaffer/internal/attempt/sandbox"
 	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine/failure"
-	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/plan/secret"
 )
@@ -354,9 +353,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	for p.Stop(string(failure.Cancelled), true) != nil && ctx.Err() == nil {
-		pause.For(ctx, time.Second) // the supervisor does not answer; it may answer later
-	}
+	_ = p.Stop(string(failure.Cancelled), true) // ignore the error: even if this fails, Wait waits until the processes have ended
 	_, err = p.Wait(ctx)
 	return err
 }

@@ -123,7 +123,6 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 	look := time.NewTicker(maxReadInterval)
 	defer look.Stop()
 	for {
-		a.sendStop(p)
 		if _, interrupt, _ := a.steerRequest.read(); interrupt {
 			_ = p.Stop(string(failure.Interrupted), false) // ignore the error: the next round of the loop tries again
 		}
@@ -140,7 +139,7 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
 			if o.stopReason != "" {
-				a.stop(p, o)
+				_ = p.Stop(o.stopReason, o.now) // fails only if the supervisor does not answer in time
 			}
 		}
 	}
