@@ -202,6 +202,42 @@ func TestAnAllowRuleAllowsOnlyWhatItNames(t *testing.T) {
 	}
 }
 
+func TestASearchIsNotAllowedIfItMayReadWhatADenyRuleNames(t *testing.T) {
+	grep := func(path string) Call { return tool("Grep", "path", path) }
+	for _, c := range []struct {
+		deny string
+		call Call
+		want Outcome
+	}{
+		{"Read(secret/**)", tool("Grep", "pattern", "x"), Asked}, // the work folder
+		{"Read(secret/**)", grep("."), Asked},
+		{"Read(secret/**)", grep("/srv/repo"), Asked},
+		{"Read(secret/**)", grep("/srv"), Asked},
+		{"Read(secret/**)", grep("/"), Asked},
+		{"Read(secret/**)", grep(".."), Asked},
+		{"Read(secret/**)", grep("secret"), Asked},
+		{"Read(secret/**)", grep("secret/keys"), Denied},
+		{"Read(secret/**)", grep("docs"), Allowed},
+		{"Read(secret/**)", grep("/etc"), Allowed},
+		{"Read(a/secret/*.key)", grep("a"), Asked},
+		{"Read(a/secret/*.key)", grep("a/other"), Allowed},
+		{"Read(a/**/*.key)", grep("a/b/c"), Asked},
+		{"Read(.env)", grep("docs"), Asked}, // in every folder
+		{"Read(/.env)", grep("docs"), Allowed},
+		{"Read(//etc/shadow)", grep("/"), Asked},
+		{"Read(//etc/shadow)", grep("/etc"), Asked},
+		{"Read(//etc/shadow)", grep("/usr"), Allowed},
+		{"Read(//srv/repo/secret)", tool("Grep", "pattern", "x"), Asked},
+		{"Read(secret/**)", Call{Tool: "Grep", Input: json.RawMessage(`{}`)}, Asked}, // the work folder is unknown
+		{"Read(secret/**)", tool("Read", "file_path", "/srv/repo/docs/a"), Allowed},
+	} {
+		d := Decide(AskUser, Rules{Allow: rules(t, "Read"), Deny: rules(t, c.deny)}, c.call)
+		if d.Outcome != c.want {
+			t.Errorf("%s: %s %.200s: %s, want %s", c.deny, c.call.Tool, c.call.Input, d.Outcome, c.want)
+		}
+	}
+}
+
 func TestADenyRuleDeniesACallWithOnePartThatItNames(t *testing.T) {
 	for _, c := range []struct {
 		rule string

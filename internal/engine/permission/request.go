@@ -58,7 +58,11 @@ func analyse(call Call) *request {
 		for _, p := range paths {
 			req.parts = append(req.parts, part{tool: call.Tool, path: p, opaque: p == ""})
 		}
-		if len(paths) == 0 {
+		switch {
+		case len(paths) > 0:
+		case call.Tool == searchTool: // it searches the work folder
+			req.parts = []part{{tool: call.Tool, path: "."}}
+		default:
 			req.parts = []part{{tool: call.Tool}}
 		}
 	case call.Tool == fetchTool:
@@ -116,6 +120,8 @@ func (req *request) partNamed(r Rule, p part) answer {
 		case pattern.absolute && pattern.matches(rooted), !pattern.absolute && pattern.matches(inside):
 			return yes
 		case !pattern.absolute && inside == nil && req.call.Dir == "":
+			return maybe
+		case p.tool == searchTool && req.mayContain(p.path, pattern):
 			return maybe
 		}
 	case domainPattern:
@@ -249,9 +255,24 @@ func (r Rule) within(outer Rule) bool {
 	return (around.prefix || !inner.prefix) && around.matches(words) == yes
 }
 
+// mayContain reports whether the pattern can match a file in a folder.
+func (req *request) mayContain(folder string, pattern *pathPattern) bool {
+	inside, rooted := req.locate(folder)
+	switch {
+	case pattern.absolute:
+		return pattern.matchesBelow(rooted)
+	case inside != nil:
+		return pattern.matchesBelow(inside)
+	}
+	// A folder that contains the work folder also contains what the pattern matches there.
+	dir := segments(path.Clean(req.call.Dir))
+	return rooted != nil && len(rooted) <= len(dir) && slices.Equal(rooted, dir[:len(rooted)])
+}
+
 // locate returns the segments of a path in two forms: inside is relative to the work folder, and
 // rooted is relative to the root of the file system. inside is nil if the path is not known to be
-// in the work folder. rooted is nil if the path is relative and the work folder is unknown.
+// in the work folder, and empty if it is the work folder. rooted is nil if the path is relative and
+// the work folder is unknown.
 func (req *request) locate(name string) (inside, rooted []string) {
 	dir := path.Clean(req.call.Dir)
 	known := path.IsAbs(req.call.Dir)
@@ -267,16 +288,17 @@ func (req *request) locate(name string) (inside, rooted []string) {
 		full = path.Join(dir, name)
 	}
 	rooted = segments(full)
-	if rest, ok := strings.CutPrefix(full, strings.TrimSuffix(dir, "/")+"/"); known && ok {
+	if rest, ok := strings.CutPrefix(full+"/", strings.TrimSuffix(dir, "/")+"/"); known && ok {
 		inside = segments(rest)
 	}
 	return inside, rooted
 }
 
+// segments returns the names in a clean path. There are none in "/", "." and "".
 func segments(p string) []string {
 	p = strings.Trim(p, "/")
-	if p == "" {
-		return nil
+	if p == "" || p == "." {
+		return []string{}
 	}
 	return strings.Split(p, "/")
 }

@@ -132,6 +132,9 @@ const (
 	fetchTool = "WebFetch"
 )
 
+// searchTool reads all files of a folder.
+const searchTool = "Grep"
+
 // covers reports whether the rule applies to a tool: the rule is for this tool, for its MCP server,
 // or for every call. A rule for Edit also applies to the other tools that change files, and a rule
 // for Read to the other tools that read files.
@@ -240,6 +243,20 @@ func matchSegments(pattern, file []string) bool {
 		reached = next
 	}
 	return reached[len(file)]
+}
+
+// matchesBelow reports whether the pattern can match a file in the folder with these path segments.
+func (p *pathPattern) matchesBelow(folder []string) bool {
+	if p.matches(folder) {
+		return true
+	}
+	// The folder matches the first segments of the pattern, and a file can match the others.
+	for n := range p.segments {
+		if matchSegments(p.segments[:n], folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // protected returns the names of folders with settings or hooks that change what programs do later.
