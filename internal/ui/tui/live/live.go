@@ -37,8 +37,9 @@ type Options struct {
 	// not come from the keyboard, such as a signal.
 	End <-chan struct{}
 	// Act performs an action of the user and returns a message for the user, or "". Calls of Act
-	// never overlap. When the view ends, the context is cancelled, but not if the user has
-	// detached. The actions Detach and Leave end the view and are not passed to Act.
+	// never overlap. When the view ends, the context is cancelled and actions that have not begun
+	// are dropped, but not if the user has detached: then all are performed before Show returns.
+	// The actions Detach and Leave end the view and are not passed to Act.
 	Act func(context.Context, Action) string
 }
 
@@ -65,22 +66,27 @@ func Show(ctx context.Context, t *terminal.Terminal, o Options) (ActionKind, err
 	l := &loop{
 		Options: o, term: t, screen: t.Screen(),
 		keys: make(chan terminal.Key), results: make(chan string, 1), panics: make(chan string, 2), done: make(chan struct{}),
-		actions: make(chan Action, 16), reopened: make(chan string),
+		actions: make(chan Action), reopened: make(chan string),
 	}
 	l.view.Keyboard.Observer, l.view.Keyboard.Remote = o.Observer, o.Remote
 	acting, leave := context.WithCancel(ctx)
 	defer leave()
 	l.start(func() { t.Keys(l.done, func(k terminal.Key) { send(l.keys, k, l.done) }) })
 	l.start(func() { l.act(acting) })
-	defer func() {
+	ended := sync.OnceFunc(func() {
 		close(l.done)
 		l.all.Wait()
-	}()
+	})
+	defer ended()
 	do, err := l.run(ctx)
 	if do != Detach {
-		// Cancel the actions that are still running. They are not cancelled after a detach, so that
-		// an answer is still sent.
 		leave()
+	}
+	ended()
+	if do == Detach {
+		for _, a := range l.queue {
+			l.Act(acting, a)
+		}
 	}
 	return do, err
 }
@@ -97,7 +103,8 @@ type loop struct {
 	keys    chan terminal.Key
 	results chan string   // receives the messages that Act returns
 	panics  chan string   // receives the panics of the loop's goroutines
-	actions chan Action   // actions that Act has not performed yet, the oldest first
+	queue   []Action      // the user's actions that Act has not begun yet, the oldest first
+	actions chan Action   // passes the oldest action of queue to the goroutine that calls Act
 	done    chan struct{} // closed when the goroutines must end
 	all     sync.WaitGroup
 
@@ -161,9 +168,17 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 	defer tick.Stop()
 	for {
 		var act Action
+		var first Action
+		var next chan<- Action // stays nil, so that nothing is sent, if the queue is empty
+		if len(l.queue) > 0 {
+			first, next = l.queue[0], l.actions
+		}
 		select {
 		case <-ctx.Done():
 			return NoAction, context.Cause(ctx)
+		case next <- first:
+			l.queue = l.queue[1:]
+			continue
 		case text := <-l.panics:
 			l.term.Restore()
 			panic(text)
@@ -219,12 +234,7 @@ func (l *loop) run(ctx context.Context) (ActionKind, error) {
 		case ShowNote:
 			l.note(act.Text)
 		default:
-			select {
-			case l.actions <- act:
-			default: // the queue of actions is full
-				l.note("busy, try again")
-				l.view.Keyboard = l.view.Keyboard.Reopen(act.Question)
-			}
+			l.queue = append(l.queue, act)
 		}
 		if l.changed = true; time.Since(l.drawn) < minFrame {
 			continue // too soon after the last drawing: the next tick of the timer draws the change

@@ -207,6 +207,46 @@ func TestAnAnswerThatWasNotAcceptedCanBeGivenAgain(t *testing.T) {
 	}
 }
 
+func TestEveryAnswerIsSentThoughTheFirstTakesLongAndTheUserDetaches(t *testing.T) {
+	const count = 20
+	goOn := make(chan struct{})
+	answered := make(chan string, count+1)
+	s := show(t, context.Background(), func(a Action) {
+		<-goOn
+		answered <- a.Question
+	})
+	r := fleet.Run{ID: "20260201-142726-0c0ffee0", Name: "many", Status: fleet.Running, Created: now}
+	for i := range count {
+		id := fmt.Sprintf("q%02d", i)
+		r.Tasks = append(r.Tasks, fleet.Task{ID: id, Name: id, Status: fleet.Running, Attempt: &fleet.Attempt{Number: 1, Started: now, Activity: fleet.Activity{State: "waiting"}}, Question: &fleet.Question{
+			ID: id, Name: id, Task: id, Text: "Is this " + id + "?", Options: []string{"Yes", "No"}, Asked: now.Add(time.Duration(i)),
+		}})
+	}
+	r.Counts.Running = count
+	s.runs <- r
+	for i := range count {
+		s.waitFor(t, fmt.Sprintf("Is this q%02d?", i))
+		s.press(t, "1\r")
+	}
+	s.press(t, "\x03")
+	s.waitFor(t, "[d]etach")
+	s.press(t, "d")
+	close(goOn)
+	go func() {
+		for range s.actions { //nolint:revive // the actions are counted by their function
+		}
+	}()
+	if err := s.wait(t); err != nil || s.do != Detach {
+		t.Errorf("%v, %v", s.do, err)
+	}
+	close(s.actions)
+	for i := range count {
+		if got, want := <-answered, fmt.Sprintf("q%02d", i); got != want {
+			t.Fatalf("answer %d is to %q, want %q", i, got, want)
+		}
+	}
+}
+
 func TestANoteIsShownEvenWhileTheUserTypes(t *testing.T) {
 	testenv.Integration(t)
 	s := show(t, context.Background(), nothing)
