@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"gaffer/coordinator"
@@ -30,14 +31,14 @@ const (
 	// current activity and its cost.
 	nowInterval = 2 * time.Second
 	// BeatTimeout is the time limit for one heartbeat. A heartbeat that failed is sent again after
-	// the next call of the function Find.
+	// the next call of the function Find, or after beatInterval if the server refused it.
 	BeatTimeout = 5 * time.Second
 )
 
 // Run sends heartbeats for the agents until ctx ends. Then it reports all agents as gone, because
 // after that it would not notice when they end.
 func Run(ctx context.Context, o Options) {
-	p := &reporter{Options: o, sent: map[string]sentBeat{}}
+	p := &reporter{Options: o, sent: map[string]sentBeat{}, refused: map[string]time.Time{}}
 	tick := time.NewTicker(findInterval)
 	defer tick.Stop()
 	for {
@@ -63,38 +64,55 @@ type sentBeat struct {
 type reporter struct {
 	Options
 	sent    map[string]sentBeat
+	refused map[string]time.Time // for each agent whose last heartbeat the server refused: when
 	failing bool
 }
 
 // sendDue sends the heartbeats that are due. A heartbeat that could not be sent is due again after
 // the next call of the function Find. If the server refuses a heartbeat, sendDue continues with the
-// heartbeat of the next agent. After any other error, for example if the server is unreachable,
-// sendDue stops.
+// heartbeat of the next agent, and sends this one again after beatInterval. After any other error,
+// for example if the server is unreachable, sendDue stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
+	// The heartbeat of an agent that is still here is sent again before this time has passed.
+	maps.DeleteFunc(p.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= 2*beatInterval })
 	var failed error
 	for _, h := range due(p.sent, list, p.Host, now) {
-		if err := p.beat(ctx, h); err != nil {
-			failed = err
-			if !refused(err) {
-				break
-			}
+		if at, ok := p.refused[h.AgentID]; ok && now.Sub(at) < beatInterval && !h.Gone {
 			continue
 		}
-		if h.Gone {
+		err := p.beat(ctx, h)
+		if err != nil {
+			failed = err
+		}
+		switch {
+		case err != nil && !isRefusal(err):
+			p.notify(ctx, err)
+			return
+		case h.Gone:
 			delete(p.sent, h.AgentID)
-		} else {
+			delete(p.refused, h.AgentID)
+		case err != nil:
+			p.refused[h.AgentID] = now
+		default:
 			p.sent[h.AgentID] = sentBeat{h, now}
+			delete(p.refused, h.AgentID)
 		}
 	}
-	if failed != nil && ctx.Err() == nil && !p.failing {
-		p.Notice(fmt.Sprintf("agents started by hand cannot be reported: %v; trying again", failed))
-	}
-	p.failing = failed != nil
+	p.notify(ctx, failed)
 }
 
-// refused reports whether the server has received the heartbeat and rejected it.
-func refused(err error) bool {
+// notify shows the error of a heartbeat to the user, if heartbeats succeeded before. An err of nil
+// means that none has failed now.
+func (p *reporter) notify(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && !p.failing {
+		p.Notice(fmt.Sprintf("agents started by hand cannot be reported: %v; trying again", err))
+	}
+	p.failing = err != nil || len(p.refused) > 0
+}
+
+// isRefusal reports whether the server has received the heartbeat and rejected it.
+func isRefusal(err error) bool {
 	var invalid interface{ Invalid() bool }
 	var conflict interface{ Conflict() bool }
 	var denied interface{ Denied() bool }

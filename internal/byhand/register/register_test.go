@@ -26,6 +26,7 @@ type fakeServer struct {
 	here         []discover.Agent
 	away         bool
 	refusedAgent string // id of the agent that the server refuses
+	refusals     int
 	heard        []string
 }
 
@@ -49,6 +50,7 @@ func (f *fakeServer) beat(_ context.Context, h coordinator.Heartbeat) error {
 		return errors.New("away")
 	}
 	if h.AgentID == f.refusedAgent {
+		f.refusals++
 		return &coordinator.Error{Status: http.StatusUnprocessableEntity, Code: "invalid", Message: "meta: too long"}
 	}
 	word := h.ClaudeStatus
@@ -119,6 +121,9 @@ func TestARefusedHeartbeatDoesNotStopTheOthers(t *testing.T) {
 		f.expect(t, "from time to time", "b idle", "b idle", "b idle", "b idle")
 		if len(notices) != 1 || !strings.Contains(notices[0], "meta: too long") {
 			t.Errorf("noticed %q", notices)
+		}
+		if f.refusals > 5 {
+			t.Errorf("the refused heartbeat was sent %d times in a minute", f.refusals)
 		}
 		cancel()
 		<-done
