@@ -134,7 +134,7 @@ func (s Schedule) NeedsDecision(now time.Time) bool {
 		return false
 	}
 	for _, f := range s.Fires {
-		if f.Status == fleet.FireWaiting || f.Status == fleet.FireStarting && !f.Lease.After(now) {
+		if f.Status == fleet.FireWaiting && !s.Paused || f.Status == fleet.FireStarting && !f.Lease.After(now) {
 			return true
 		}
 	}

@@ -120,6 +120,9 @@ func TestOverlaps(t *testing.T) {
 		if diff := cmp.Diff(want, fires(s)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", rule, diff)
 		}
+		if rule == fleet.OverlapQueue && s.Pause().NeedsDecision(clock("20 04:10")) {
+			t.Error("a paused schedule with a waiting run needs a decision")
+		}
 		s, start = decide(t, s, "20 04:10")
 		if queued := len(start) == 1 && start[0] == "2026-11-20T03:00:00Z"; queued != (rule == fleet.OverlapQueue) {
 			t.Errorf("%s: after the run's end %v start\n%s", rule, start, fires(s))
