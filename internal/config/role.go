@@ -98,9 +98,10 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &Config{root: c.root, home: c.home, values: maps.Clone(c.values)}
+	merged := *c
+	merged.values = maps.Clone(c.values)
 	merged.add(rolesLayer, values)
-	return merged, nil
+	return &merged, nil
 }
 
 // roleHint returns a hint for an unknown key in the section team.roles. If the role in name is

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,6 +93,26 @@ func TestAFileOfRolesIsStrongerThanAllButFlags(t *testing.T) {
 	}
 	if was := c.Role("pm"); was.Agent != "codex" || was.Model != "gpt" {
 		t.Errorf("the settings without the file are %+v", was)
+	}
+}
+
+func TestTheUsersOwnFileIsNoProjectsFileBesideAFileOfRoles(t *testing.T) {
+	home := t.TempDir()
+	getenv := func(name string) string { return map[string]string{"HOME": home}[name] }
+	root := filepath.Dir(UserFile(getenv))
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, UserFile(getenv), "team.tests: [make test]\n")
+	c, err := Load(Inputs{Root: root, Getenv: getenv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, "roles.yaml")
+	write(t, path, "pm: {agent: codex}\n")
+	with, err := c.WithRoles(path)
+	if err != nil || len(with.Programs()) > 0 {
+		t.Errorf("%v, these need the user's trust: %v", err, with.Programs())
 	}
 }
 
