@@ -3,84 +3,141 @@ package supervisor
 import (
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"gaffer/statefile/host"
 )
 
-// attempt is the state of the attempt that a supervisor runs. All goroutines may use the channels.
-// While a goroutine holds mu, it may also use the fields below mu. All other fields belong to the
-// goroutine that executes the method run.
+// attempt is the state of the attempt that a supervisor runs. The goroutine that executes the method
+// run owns it. The goroutines of clients use only the fields requests and shared.
 type attempt struct {
-	folder     folder
-	lock       *os.File
-	lockRecord lockRecord // content of the lock when the supervisor acquired it
-	env        []string   // the agent's environment
-	reusable   bool       // the supervisor belongs to a pool and may run another attempt later
-	spec       Spec
-	log        *os.File
-	clients    *clients
-	stops      chan stop  // requests of clients to stop the agent
-	leases     chan lease // requests of clients to extend the lease
-	waits      chan bool
-	ended      chan struct{}
+	assignment
+	spec Spec
+	log  *os.File
 
-	self     host.Process
-	group    *cgroup // nil if the attempt has no control group
-	agentPID int     // pid of the agent, and also the id of its process group
-	started  Started
-	allEnded bool
-	ending   stopSequence
-	lease    lease
-	freezer  freezer
-	frozen   frozen
-	waiting  waiting
-	swept    map[int]bool
-	left     []int
-	exit     Exit
+	self    host.Process
+	agent   agentProcesses
+	started Started
+	exit    Exit
 
-	signals  signals
-	unwanted bool // a signal has asked the supervisor to exit
+	ending      stopSequence
+	stopTimer   *time.Timer // fires when the next step of ending is due
+	deadline    deadline
+	lease       leaseWatch
+	socketTimer *time.Timer // fires when the method open is due
+	unwanted    bool        // a signal has asked the supervisor to exit
 
-	stopTimer, deadlineTimer, leaseTimer, socketTimer *time.Timer
-
-	mu         sync.Mutex // guards the fields below, which the clients' goroutines read
-	stdin      *stdin
-	stage      stage
-	stopReason string
-	allFrozen  bool // all processes are frozen
+	clients  *clients
+	requests requests
+	shared   shared
 }
 
-// stop is an order to stop the agent. The field why is the reason. If the field now is true, the
+// assignment is what a supervisor needs to run an attempt.
+type assignment struct {
+	folder   folder
+	lock     *os.File
+	record   lockRecord // content of the lock when the supervisor acquired it
+	env      []string   // the agent's environment
+	signals  signals
+	reusable bool // the supervisor belongs to a pool and may run another attempt later
+}
+
+// agentProcesses are the agent and the processes that it has started.
+type agentProcesses struct {
+	pid   int     // pid of the agent, and also the id of its process group
+	group *cgroup // nil if the attempt has no control group
+	ended bool    // none of the processes is left
+	left  []int   // the processes that existed when signalAll was called last
+	swept map[int]bool
+}
+
+// signalAll sends a signal to the agent and to all processes that it has started.
+func (p *agentProcesses) signalAll(sig syscall.Signal) {
+	p.left = signalAll(p.pid, sig)
+	for _, pid := range p.left {
+		if pid != p.pid {
+			p.swept[pid] = true
+		}
+	}
+}
+
+// requests passes what clients ask for to the goroutine that owns the attempt.
+type requests struct {
+	stops  chan stop  // stop the agent
+	leases chan lease // extend the lease
+	waits  chan bool  // the agent waits for the user, or no longer does
+	ended  chan struct{}
+}
+
+// stop is a request to stop the agent. The field why is the reason. If the field now is true, the
 // agent is killed at once.
 type stop struct {
 	why string
 	now bool
 }
 
-func newAttempt(f folder, lock *os.File, is lockRecord, env []string, s signals) *attempt {
-	a := &attempt{
-		folder:        f,
-		lock:          lock,
-		lockRecord:    is,
-		env:           env,
-		signals:       s,
-		stops:         make(chan stop),
-		leases:        make(chan lease),
-		waits:         make(chan bool),
-		ended:         make(chan struct{}),
-		swept:         map[int]bool{},
-		exit:          Exit{Code: -1},
-		stopTimer:     time.NewTimer(time.Hour),
-		deadlineTimer: time.NewTimer(time.Hour),
-		leaseTimer:    time.NewTimer(time.Hour),
-		socketTimer:   time.NewTimer(openDelay),
+// pass sends a request to the owner of the attempt. It does nothing if the attempt has ended.
+func pass[T any](r *requests, to chan<- T, request T) {
+	select {
+	case to <- request:
+	case <-r.ended:
 	}
-	a.stopTimer.Stop()
-	a.deadlineTimer.Stop()
-	a.leaseTimer.Stop()
+}
+
+// shared is the part of the attempt's state that the goroutines of clients read.
+type shared struct {
+	mu         sync.Mutex
+	stdin      *stdin
+	stage      stage
+	stopReason string
+	frozen     bool // all processes of the attempt are frozen
+}
+
+// get returns the agent's stdin, and the status that clients see.
+func (s *shared) get() (*stdin, Status) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stdin, Status{Doing: s.stage.String(), StopReason: s.stopReason, Frozen: s.frozen}
+}
+
+func (s *shared) setStdin(in *stdin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stdin = in
+}
+
+func (s *shared) setStage(e stopSequence) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stage, s.stopReason = e.stage, e.reason
+}
+
+func (s *shared) setFrozen(frozen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = frozen
+}
+
+func newAttempt(given assignment) *attempt {
+	a := &attempt{
+		assignment:  given,
+		agent:       agentProcesses{swept: map[int]bool{}},
+		exit:        Exit{Code: -1},
+		stopTimer:   stoppedTimer(),
+		deadline:    deadline{timer: stoppedTimer()},
+		lease:       leaseWatch{timer: stoppedTimer()},
+		socketTimer: time.NewTimer(openDelay),
+		requests:    requests{stops: make(chan stop), leases: make(chan lease), waits: make(chan bool), ended: make(chan struct{})},
+	}
 	a.clients = newClients(a)
 	return a
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
 }
 
 // run starts the agent, waits for its end, records the exit and reports it to the clients. If run
@@ -102,12 +159,12 @@ func (a *attempt) run() (free bool, err error) {
 		a.exit.Failed = err.Error()
 	}
 	ended := true
-	if a.group != nil {
+	if a.agent.group != nil {
 		var left []int
-		left, ended = a.group.killAndRemove()
+		left, ended = a.agent.group.killAndRemove()
 		a.exit.Left = append(a.exit.Left, left...)
 	}
-	close(a.ended)
+	close(a.requests.ended)
 	if a.exit.Ended.IsZero() {
 		a.exit.Ended = time.Now().UTC()
 	}
@@ -124,19 +181,19 @@ func (a *attempt) run() (free bool, err error) {
 }
 
 func (a *attempt) begin() error {
-	spec, err := a.lockRecord.specIn(a.folder)
+	spec, err := a.record.specIn(a.folder)
 	if err != nil {
 		return err
 	}
 	a.spec = spec
 	a.exit.Attempt = spec.Attempt
 	a.ending = stopSequence{interrupt: spec.interrupt(), terminate: spec.terminate()}
-	a.frozen.abandon = spec.abandon()
+	a.lease.frozen.abandon = spec.abandon()
 	if err := becomeSubreaper(); err != nil {
 		return err
 	}
 	a.self = host.OS().Self()
-	a.group = makeCgroup(spec.Group)
+	a.agent.group = makeCgroup(spec.Group)
 	if err := a.recordSupervisor(); err != nil {
 		return err
 	}
@@ -150,7 +207,7 @@ func (a *attempt) begin() error {
 // recordSupervisor writes the supervisor's identity into the lock before the agent starts. It also
 // writes what is needed to find all processes that the agent will start.
 func (a *attempt) recordSupervisor() error {
-	s := supervisorRecord{Process: a.self, Group: a.group}
+	s := supervisorRecord{Process: a.self, Group: a.agent.group}
 	s.describeDescendants()
 	return appendRecord(a.lock, heldWord, s)
 }
@@ -167,30 +224,29 @@ func (a *attempt) launch() error {
 	}
 	defer agentEnd.Close()
 	a.exit.Started = time.Now().UTC()
-	a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.group)
+	a.agent.pid, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), a.agent.group)
 	// The kernel may refuse to start a process in the control group. Then try without the group.
-	if err != nil && a.group != nil && a.group.remove() == nil {
-		a.group = nil
+	if err != nil && a.agent.group != nil && a.agent.group.remove() == nil {
+		a.agent.group = nil
 		if err = a.recordSupervisor(); err == nil {
-			a.agentPID, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), nil)
+			a.agent.pid, err = launch(a.spec, a.env, agentEnd.Fd(), log.Fd(), nil)
 		}
 	}
 	if err != nil {
 		stdin.abandon()
 		return err
 	}
-	a.mu.Lock()
-	a.stdin = stdin
-	a.mu.Unlock()
-	a.armDeadline()
-	a.lease = newLease(a.spec.Until.Round(0), a.exit.Started).received(time.Now())
-	a.armLease(time.Now())
+	a.shared.setStdin(stdin)
+	a.deadline.at = a.spec.Deadline
+	a.deadline.arm()
+	a.lease.lease = newLease(a.spec.Until.Round(0), a.exit.Started).received(time.Now())
+	a.lease.arm(time.Now())
 	return nil
 }
 
 func (a *attempt) announce() {
 	agent := a.self
-	agent.PID, agent.Start = a.agentPID, startTime(a.agentPID)
+	agent.PID, agent.Start = a.agent.pid, startTime(a.agent.pid)
 	a.started = Started{Attempt: a.spec.Attempt, Supervisor: a.self, Agent: agent, At: a.exit.Started}
 	a.clients.begin(a.started)
 }
@@ -238,13 +294,13 @@ func (a *attempt) open() {
 // completeExit sets the fields of a.exit that are known only after the agent's end. It is called
 // after the method watch has returned.
 func (a *attempt) completeExit() {
-	a.stdin.abandon()
+	a.shared.stdin.abandon()
 	if info, err := a.log.Stat(); err == nil {
 		a.exit.LogTo = info.Size()
 	}
 	a.exit.StopReason = a.ending.reason
-	a.exit.Waited = a.waiting.total(time.Now())
-	a.exit.Swept = len(a.swept)
+	a.exit.Waited = a.deadline.waiting.total(time.Now())
+	a.exit.Swept = len(a.agent.swept)
 }
 
 // recordTries is how many times the supervisor tries to record the exit. It waits between two

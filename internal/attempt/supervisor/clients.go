@@ -182,10 +182,7 @@ func (c *clients) finish(e Exit, free bool) bool {
 // reply contains no error.
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
-	a.mu.Lock()
-	in := a.stdin
-	status := Status{Doing: a.stage.String(), StopReason: a.stopReason, Frozen: a.allFrozen}
-	a.mu.Unlock()
+	in, status := a.shared.get()
 	switch o.Do {
 	case doInput:
 		if err := in.give(o.Key, o.Input); err != nil {
@@ -194,20 +191,11 @@ func (a *attempt) follow(o order) reply {
 	case doClose:
 		in.finish()
 	case doStop:
-		select {
-		case a.stops <- stop{o.Why, o.Now}:
-		case <-a.ended:
-		}
+		pass(&a.requests, a.requests.stops, stop{o.Why, o.Now})
 	case doExtend:
-		select {
-		case a.leases <- o.Lease.received(time.Now()):
-		case <-a.ended:
-		}
+		pass(&a.requests, a.requests.leases, o.Lease.received(time.Now()))
 	case doWait:
-		select {
-		case a.waits <- o.Waits:
-		case <-a.ended:
-		}
+		pass(&a.requests, a.requests.waits, o.Waits)
 	case doStatus:
 		status.Pending = in.waiting()
 		r.State = &status

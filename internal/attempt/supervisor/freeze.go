@@ -33,33 +33,27 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 // next pass. Passes continue after all processes are frozen, because another program may resume a
 // process.
 func (a *attempt) freeze() {
-	still, wait := a.freezer.result(a.freezer.pass(a.agentPID))
+	still, wait := a.lease.freezer.result(a.lease.freezer.pass(a.agent.pid))
 	if still {
 		a.setFrozen(true)
 	}
-	a.leaseTimer.Reset(wait)
+	a.lease.timer.Reset(wait)
 }
 
 // thaw resumes the processes that freeze has stopped. It first records that they are not frozen, so
 // that the attempt is not reported as frozen while they run.
 func (a *attempt) thaw() {
 	a.setFrozen(false)
-	a.freezer.thaw(a.agentPID)
-	a.freezer = freezer{}
-	a.frozen.since = time.Time{}
+	a.lease.freezer.thaw(a.agent.pid)
+	a.lease.freezer = freezer{}
+	a.lease.frozen.since = time.Time{}
 	a.ending.frozen = false
-}
-
-func (a *attempt) isFrozen() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.allFrozen
 }
 
 // setFrozen records whether all processes are frozen. Clients see the new state in the supervisor's
 // status. setFrozen also writes the state into the lock, in case the supervisor dies.
 func (a *attempt) setFrozen(still bool) {
-	if still == a.isFrozen() {
+	if _, status := a.shared.get(); still == status.Frozen {
 		return
 	}
 	word := thawedWord
@@ -67,9 +61,7 @@ func (a *attempt) setFrozen(still bool) {
 		word = frozenWord
 	}
 	_ = appendRecord(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // if this fails, the lock contains the previous state
-	a.mu.Lock()
-	a.allFrozen = still
-	a.mu.Unlock()
+	a.shared.setFrozen(still)
 }
 
 // passes counts the clean passes of a freezer: those that found no running process. One clean pass

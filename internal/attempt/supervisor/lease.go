@@ -43,34 +43,43 @@ func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// armLease sets the attempt's leaseTimer, so that it fires when the lease must be checked next. If
-// the lease lasts forever, armLease stops the timer.
-func (a *attempt) armLease(now time.Time) {
-	if a.lease.forever() {
-		a.leaseTimer.Stop()
+// leaseWatch keeps the agent frozen while its lease is over.
+type leaseWatch struct {
+	lease   lease
+	timer   *time.Timer // fires when the lease must be checked, or frozen processes must be looked at again
+	freezer freezer
+	frozen  frozen
+}
+
+// arm sets the timer, so that it fires when the lease must be checked next. If the lease lasts
+// forever, arm stops the timer.
+func (w *leaseWatch) arm(now time.Time) {
+	if w.lease.forever() {
+		w.timer.Stop()
 		return
 	}
-	a.leaseTimer.Reset(a.lease.nextCheck(now))
+	w.timer.Reset(w.lease.nextCheck(now))
 }
 
 // extend replaces the lease by the new lease l. If the agent is frozen but is not being killed yet,
 // and l is not over, extend resumes the agent.
 func (a *attempt) extend(l lease) {
-	a.lease = l
+	a.lease.lease = l
 	now := time.Now()
 	if a.ending.frozen && a.ending.stage == running && !l.over(now) {
 		a.thaw()
 	}
-	a.armLease(now)
+	a.lease.arm(now)
 }
 
-// checkLease is called each time leaseTimer fires. If the lease is over, checkLease normally
-// freezes the agent. But if the agent is being stopped and not killed yet, or has been frozen for
-// too long, checkLease returns the action that kills the agent, and how long to wait after it.
+// checkLease is called each time the timer of the lease fires. If the lease is over, checkLease
+// normally freezes the agent. But if the agent is being stopped and not killed yet, or has been
+// frozen for too long, checkLease returns the action that kills the agent, and how long to wait
+// after it.
 func (a *attempt) checkLease() (action, time.Duration) {
 	now := time.Now()
-	if !a.lease.over(now) {
-		a.armLease(now)
+	if !a.lease.lease.over(now) {
+		a.lease.arm(now)
 		return nothing, 0
 	}
 	freeze, do, wait := a.ending.leaseEnded()
@@ -78,7 +87,7 @@ func (a *attempt) checkLease() (action, time.Duration) {
 		return do, wait
 	}
 	a.freeze()
-	if a.frozen.tooLong(now, a.clients.connected.Load() > 0) {
+	if a.lease.frozen.tooLong(now, !a.clients.none()) {
 		return a.ending.stop(Abandoned, true)
 	}
 	return do, wait

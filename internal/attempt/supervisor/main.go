@@ -59,7 +59,7 @@ func supervise(dir string) error {
 	if is.used() {
 		return &UsedError{dir}
 	}
-	a := newAttempt(".", lock, is, os.Environ(), catchSignals())
+	a := newAttempt(assignment{folder: ".", lock: lock, record: is, env: os.Environ(), signals: catchSignals()})
 	if passed {
 		if starter, err := socketOf(starterFD); err == nil {
 			a.clients.add(newLink(starter))

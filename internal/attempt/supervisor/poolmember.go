@@ -100,8 +100,7 @@ func (t *receivedAttempt) run(s signals) (free bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	a := newAttempt(".", t.lock, is, t.env, s)
-	a.reusable = true
+	a := newAttempt(assignment{folder: ".", lock: t.lock, record: is, env: t.env, signals: s, reusable: true})
 	a.clients.add(t.starter)
 	if free, err = a.run(); err != nil || !free {
 		return false, err
