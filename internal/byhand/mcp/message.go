@@ -110,6 +110,7 @@ type messagesArgs struct {
 type messagesResult struct {
 	Messages []team.Message `json:"messages" jsonschema:"the oldest first"`
 	LeftOut  int            `json:"left_out" jsonschema:"how many more there are"`
+	TooLong  []string       `json:"too_long,omitempty" jsonschema:"ids of messages that are too long for any answer, so that only the command gaffer team message list shows them"`
 }
 
 func (s *Server) messageRead() tool {
@@ -136,7 +137,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	if err != nil {
 		return r, "", err
 	}
-	if r.Messages, err = fitting(list[:min(len(list), limitOrDefault(a.Limit))]); err != nil {
+	if r.Messages, r.TooLong, err = fitting(list[:min(len(list), limitOrDefault(a.Limit))]); err != nil {
 		return r, "", err
 	}
 	r.LeftOut = len(list) - len(r.Messages)
@@ -152,17 +153,19 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 }
 
 // fitting returns the first messages of the list that fit into one answer to a tool call. The agent
-// does not see the remaining messages, so the caller must not mark them as read. fitting skips a
-// message that is too large for any answer, so that this message does not block later messages.
-func fitting(list []team.Message) ([]team.Message, error) {
-	const limit = maxAnswer - 1<<10 // leaves room for the JSON around the messages
-	fit, left := []team.Message{}, limit
+// does not see the remaining messages, so the caller must not mark them as read. A message that is
+// too large for any answer does not block later messages: fitting skips it and returns its id.
+func fitting(list []team.Message) (fit []team.Message, tooLong []string, err error) {
+	const limit = maxAnswer - 16<<10 // leaves room for the JSON around the messages, and for ids
+	fit = []team.Message{}
+	left := limit
 	for _, m := range list {
 		text, err := json.Marshal(m)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(text) >= limit {
+			tooLong = append(tooLong, m.ID)
 			continue
 		}
 		if left -= len(text) + 1; left < 0 {
@@ -170,7 +173,7 @@ func fitting(list []team.Message) ([]team.Message, error) {
 		}
 		fit = append(fit, m)
 	}
-	return fit, nil
+	return fit, tooLong, nil
 }
 
 // isMember reports whether the caller is the developer, the QA expert or the tech lead of a team of

@@ -53,15 +53,18 @@ func TestMessagesThatDoNotFitStayUnread(t *testing.T) {
 	if _, err := developer.opts.Team.Init(t.Context(), "build it"); err != nil {
 		t.Fatal(err)
 	}
+	ids := map[string]string{}
 	for i := range 12 {
 		length := 30 << 10
 		if i == 1 {
 			length = maxAnswer // longer than any answer may be
 		}
 		send := map[string]any{"group": "A", "subject": fmt.Sprint("work ", i), "body": map[string]any{"context": map[string]any{"notes": strings.Repeat("n", length)}}}
-		if _, text, failed := developer.call(t, "message_send", send); failed {
+		r, text, failed := developer.call(t, "message_send", send)
+		if failed {
 			t.Fatal(text)
 		}
+		ids[fmt.Sprint("work ", i)] = r["id"].(string)
 	}
 	var got []string
 	for range 2 {
@@ -71,6 +74,9 @@ func TestMessagesThatDoNotFitStayUnread(t *testing.T) {
 		}
 		for _, m := range r["messages"].([]any) {
 			got = append(got, m.(map[string]any)["subject"].(string))
+		}
+		if long := fmt.Sprint(r["too_long"]); long != "["+ids["work 1"]+"]" {
+			t.Errorf("%s are too long, want %v", long, ids["work 1"])
 		}
 		if left := r["left_out"].(float64); int(left)+len(got) != 12 {
 			t.Errorf("%v left out and %d told", left, len(got))
