@@ -354,7 +354,7 @@ func (rows morningRows) failureLine(t store.Task, last store.Attempt) string {
 func (c *morningCount) delay(t store.Task) string {
 	for _, p := range c.paused {
 		if p.Name == t.Account && p.Until.After(c.report.Until) {
-			return fmt.Sprintf("%s is at its rate limit until %s", p.Name, p.Until.UTC().Format(time.RFC3339))
+			return fmt.Sprintf("%s is paused until %s: %s", p.Name, p.Until.UTC().Format(time.RFC3339), p.Reason)
 		}
 	}
 	if !t.NotBefore.After(c.report.Until) {

@@ -147,7 +147,7 @@ func TestAMorningReportSaysWhatHasBecomeOfEachTask(t *testing.T) {
 	want := map[string]string{
 		"merged": "landed", "review": "change", "done": "look (nothing to do), role (the page is there)", "failed": "check (make test (exit 2))", "skipped": "after (a task that it needs did not complete)",
 		"waiting": "ask (May I use the network?)",
-		"running": "work, later (claude is at its rate limit until 2026-11-19T19:00:00Z)",
+		"running": "work, later (claude is paused until 2026-11-19T19:00:00Z: rate_limited)",
 	}
 	if diff := cmp.Diff(want, lists(r)); diff != "" {
 		t.Errorf("lists of tasks (-want +got):\n%s", diff)
