@@ -170,6 +170,31 @@ func TestNoMoreTasksRunAtOnceThanTheRunAllows(t *testing.T) {
 	f.nothing()
 }
 
+func TestATaskIsNotAssignedBeforeItsWaveOrBeyondTheRunsLimit(t *testing.T) {
+	f := newFixture(t)
+	f.heartbeat(store.Worker{ID: "w", Name: "w"})
+	assign := func(run, id string) error {
+		return f.Do(context.Background(), "tester", func(s *engine.Tx) error {
+			_, err := s.Assign(store.TaskKey{Run: run, Task: id}, "w")
+			return err
+		})
+	}
+	second := task("second")
+	second.Wave = 2
+	first := task("first")
+	first.Wave = 1
+	waves := f.submit(plan.Plan{Tasks: []plan.Task{first, second}})
+	limited := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b")}})
+	for run, id := range map[string]string{waves: "second", limited: "b"} {
+		if err := assign(run, id); !conflict(err) {
+			t.Errorf("task %s: %v", id, err)
+		}
+	}
+	for run, id := range map[string]string{waves: "first", limited: "a"} {
+		f.must(assign(run, id))
+	}
+}
+
 func TestTheHighestPriorityGoesFirst(t *testing.T) {
 	f := newFixture(t)
 	urgent := task("b")

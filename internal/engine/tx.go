@@ -103,8 +103,9 @@ func (s *Tx) ClaimForClient(r Claim) (*Assignment, error) {
 // [*ConflictError] in these cases:
 //
 //   - The task has started or ended.
-//   - The task still waits for a task that it depends on.
+//   - The task still waits for a task that it depends on, or for an earlier wave.
 //   - The run is ordered, and another task comes first.
+//   - Other tasks are ready, and the run's parallel limit allows no more.
 //   - The run has ended or is stopping.
 //   - A budget, or a spending limit of the user, does not allow the attempt.
 func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
@@ -119,7 +120,8 @@ func (s *Tx) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 		return nil, asNotFound(err, "run", key.Run)
 	case t.Status != store.Queued:
 		return nil, &ConflictError{"task " + t.Task, "is " + string(t.Status)}
-	case !t.Ready && (run.Ordered || t.Blockers > 0 || run.Status != store.Running || run.Stopping != ""):
+	case !t.Ready && (run.Ordered || t.Blockers > 0 || t.Wave > openWave(run) || run.Status != store.Running || run.Stopping != ""),
+		!t.Ready && run.Parallel > 0 && run.Active+run.Ready >= run.Parallel:
 		return nil, &ConflictError{"task " + t.Task, "cannot start yet: others come first"}
 	case !t.Ready:
 		if err := tx.states.setReady(t, true, "it is assigned"); err != nil {
