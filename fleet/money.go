@@ -14,15 +14,17 @@ func Money(usd float64) string {
 
 // MoneyOf returns a text that says how much of a limit was spent, such as "$0.0047 of $0.0020". If
 // the two amounts differ but would be rounded to the same number, the spent amount gets more
-// decimals.
+// decimals, and so does a limit that has more.
 func MoneyOf(spent, limit float64) string {
 	s, l := microUSD(spent), microUSD(limit)
-	most := moneyText(l, moneyDigits(l))
-	digits := moneyDigits(s)
+	digits, limitDigits := moneyDigits(s), moneyDigits(l)
 	for digits < maxMoneyDigits && s != l && roundTo(s, digits) == roundTo(l, digits) {
 		digits++
 	}
-	return moneyText(s, digits) + " of " + most
+	if digits > limitDigits && roundTo(l, limitDigits) != l {
+		limitDigits = digits
+	}
+	return moneyText(s, digits) + " of " + moneyText(l, limitDigits)
 }
 
 // maxMoneyDigits is the maximum number of decimals of an amount. The smallest amount that gaffer

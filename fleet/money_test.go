@@ -38,6 +38,7 @@ func TestRoundingHidesNoExcess(t *testing.T) {
 		{20, 20, "$20.00 of $20.00"},
 		{8.1, 10, "$8.10 of $10.00"},
 		{0, 5, "$0.00 of $5.00"},
+		{0.1252, 0.1251, "$0.1252 of $0.1251"},
 	} {
 		if got := MoneyOf(c.spent, c.limit); got != c.want {
 			t.Errorf("%v of %v is %q, want %q", c.spent, c.limit, got, c.want)
