@@ -40,9 +40,9 @@ func (s *SessionReader) logs(id string) map[string]string {
 }
 
 // Log returns the last bytes of an agent's log: as many as the parameter tail says, but at most
-// MaxTail. If the log is longer, Log leaves out the first line of these bytes, because it is
-// usually incomplete. The log must be a regular file in the session's own folder. Links are not
-// followed, because their target may be outside the folder.
+// MaxTail. If they begin inside a line, Log leaves out the rest of that line. The log must be a
+// regular file in the session's own folder. Links are not followed, because their target may be
+// outside the folder.
 func (s *SessionReader) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
@@ -86,15 +86,17 @@ func (s *SessionReader) logFile(id, agent string) string {
 
 func end(f io.ReaderAt, info fs.FileInfo, tail int64) (LogTail, error) {
 	from := max(0, info.Size()-tail)
-	text := make([]byte, info.Size()-from)
-	n, err := f.ReadAt(text, from)
+	start := max(0, from-1) // the byte before tells whether the first line is complete
+	text := make([]byte, info.Size()-start)
+	n, err := f.ReadAt(text, start)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return LogTail{}, err
 	}
 	text = text[:n]
-	to := from + int64(n)
+	to := start + int64(n)
+	skip := min(int(from-start), n)
 	if line := bytes.IndexByte(text, '\n') + 1; from > 0 && line > 0 && line < len(text) {
-		text, from = text[line:], from+int64(line)
+		skip = line
 	}
-	return LogTail{text, from, to}, nil
+	return LogTail{text[skip:], start + int64(skip), to}, nil
 }

@@ -166,8 +166,18 @@ func TestOnlyAPlainFileInTheSessionsFolderIsALog(t *testing.T) {
 			t.Errorf("%v: %q, %v", ask, got.Text, err)
 		}
 	}
-	if got, err := shelf.Log("s", "plain", 8); err != nil || string(got.Text) != "three\n" || got.From != 8 || got.To != 14 {
-		t.Errorf("%+v %v", got, err)
+	for tail, want := range map[int64]docview.LogTail{
+		14: {Text: []byte("one\ntwo\nthree\n"), From: 0, To: 14},
+		13: {Text: []byte("two\nthree\n"), From: 4, To: 14},
+		10: {Text: []byte("two\nthree\n"), From: 4, To: 14}, // from the start of a line
+		8:  {Text: []byte("three\n"), From: 8, To: 14},
+		6:  {Text: []byte("three\n"), From: 8, To: 14},
+		3:  {Text: []byte("ee\n"), From: 11, To: 14}, // a part of the last line
+		0:  {Text: []byte{}, From: 14, To: 14},
+	} {
+		if got, err := shelf.Log("s", "plain", tail); err != nil || string(got.Text) != string(want.Text) || got.From != want.From || got.To != want.To {
+			t.Errorf("the last %d bytes: %+v %v", tail, got, err)
+		}
 	}
 	for _, ask := range [][2]string{
 		{"s", "link"},
