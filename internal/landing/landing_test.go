@@ -280,6 +280,33 @@ func TestAnAgentThatDoesNotResolveAConflictIsAskedOnce(t *testing.T) {
 	}
 }
 
+func TestAnAgentIsAskedThreeTimesToResolveConflicts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, task("a"))
+	tries := 0
+	agent := func(_, dir string, _ []fleet.Message) {
+		tries++
+		f.Write(dir, "shared.txt", fmt.Sprintf("theirs %d\n", tries))
+		f.Commit(dir, "a try")
+	}
+	f.work(agent)
+	f.Write(f.Dir, "shared.txt", "mine\n")
+	f.Commit(f.Dir, "mine")
+	request := fleet.MergeRequest{Task: "a", Fix: true}
+	for n := range 3 {
+		if got := f.merge(request); words(got) != "a sent_back" {
+			t.Fatalf("time %d: %+v", n, got)
+		}
+		if got := f.merge(request); strings.Contains(got[0].Hint, "has tried") { // the agent has not started yet
+			t.Errorf("time %d again: %+v", n, got)
+		}
+		f.work(agent)
+	}
+	if got := f.merge(request); words(got) != "a conflict" || !strings.Contains(got[0].Hint, "its agent has tried 3 times") || tries != 4 {
+		t.Errorf("after %d tries: %+v", tries, got)
+	}
+}
+
 func TestTheOverviewCountsWhatIsNext(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, task("ready"), task("commented"), task("clash"), task("merged"), task("discarded"), task("unchanged"), task("approved"))
