@@ -20,8 +20,8 @@ func (o Options) limits() func() engine.Limits {
 	read, limits := time.Now(), limitsOf(o.Config)
 	var flags []config.Setting
 	for _, v := range o.Config.Values() {
-		if v.Source.Flag != "" {
-			flags = append(flags, config.Setting{Name: v.Key.Name, Text: v.Text, Flag: v.Source.Flag})
+		if v.Origin.Flag != "" {
+			flags = append(flags, config.Setting{Name: v.Key.Name, Text: v.Text, Flag: v.Origin.Flag})
 		}
 	}
 	return func() engine.Limits {

@@ -82,7 +82,7 @@ func (o Options) documentPaths() map[string]string {
 // flags returns the settings that come from flags of this command, each as NAME=TEXT.
 func (o Options) flags() (list []string) {
 	for _, v := range o.Config.Values() {
-		if v.Source.Flag != "" {
+		if v.Origin.Flag != "" {
 			list = append(list, v.Key.Name+"="+v.Text)
 		}
 	}

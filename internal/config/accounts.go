@@ -79,7 +79,7 @@ func (r *reader) account(position int, pair *ast.MappingValueNode) error {
 	}
 	r.values = append(r.values, Value{
 		Key:  Key{Name: accountsKey + "." + name, Doc: "an account of an agent program", Own: true},
-		Text: a.text(), Source: r.at(key), account: &a, position: position,
+		Text: a.text(), Origin: r.at(key), account: &a, position: position,
 	})
 	return nil
 }
@@ -140,7 +140,7 @@ func (c *Config) checkAccounts() error {
 			continue
 		}
 		if err := v.account.checkKind(agents); err != nil {
-			return &Error{Source: v.Source, Err: keyError{name, err}}
+			return &Error{Origin: v.Origin, Err: keyError{name, err}}
 		}
 	}
 	return nil

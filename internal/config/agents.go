@@ -52,7 +52,7 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	}
 	r.values = append(r.values, Value{
 		Key:  Key{Name: agentsKey + "." + name, Doc: "how the agent is started"},
-		Text: strings.Join(strings.Fields(text), " "), Source: r.at(key), agent: &custom,
+		Text: strings.Join(strings.Fields(text), " "), Origin: r.at(key), agent: &custom,
 	})
 	return nil
 }

@@ -32,17 +32,17 @@ type Config struct {
 	values map[string]Value
 }
 
-// Value is the text of one setting, and the source from which it came.
+// Value is the text of one setting, and where it came from.
 type Value struct {
 	Key    Key
 	Text   string
-	Source Source
+	Origin Origin
 
 	agent    *agent.Custom  // the agent that this value defines; nil outside the section "agents"
 	account  *Account       // the account that this value defines; nil outside the section "accounts"
 	position int            // index of the account in the section "accounts"
 	watched  *WatchedSource // the source of work items that this value defines; nil outside the section "sources"
-	layer    layer          // precedence of Source
+	layer    layer          // precedence of Origin
 }
 
 // Setting is the name of a key and the value that the user has given it with a flag.

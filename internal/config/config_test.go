@@ -68,8 +68,8 @@ func TestTheStrongestSourceWinsAndIsRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := config.Duration("lock_timeout"); got != c.want || !strings.HasSuffix(v.Source.String(), c.from) {
-			t.Errorf("got %v from %s, want %v from %s", got, v.Source, c.want, c.from)
+		if got := config.Duration("lock_timeout"); got != c.want || !strings.HasSuffix(v.Origin.String(), c.from) {
+			t.Errorf("got %v from %s, want %v from %s", got, v.Origin, c.want, c.from)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func TestAgentsAreReadAsAPersonNamesThem(t *testing.T) {
 		t.Errorf("mine is %+v", got)
 	}
 	v, err := c.Lookup("agents.mine")
-	if err != nil || !strings.Contains(v.Text, "--fast") || v.Source.Line != 4 {
+	if err != nil || !strings.Contains(v.Text, "--fast") || v.Origin.Line != 4 {
 		t.Errorf("shown as %+v, %v", v, err)
 	}
 }

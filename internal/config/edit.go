@@ -39,7 +39,7 @@ func editLists(path string, keys []string, change func(lists map[string][]string
 	old, err := readRegular(path)
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
-		return &Error{Source: Source{File: path}, Err: err}
+		return &Error{Origin: Origin{File: path}, Err: err}
 	}
 	before, err := listsIn(path, old)
 	if err != nil {
@@ -89,7 +89,7 @@ func listsIn(path string, data []byte) (map[string][]string, error) {
 func setList(path string, data []byte, key string, values []string) ([]byte, error) {
 	section, name, _ := strings.Cut(key, ".")
 	byHand := &Error{
-		Source: Source{File: path}, Err: keyError{key, errors.New("is written in a way that gaffer cannot change")},
+		Origin: Origin{File: path}, Err: keyError{key, errors.New("is written in a way that gaffer cannot change")},
 		Next: "edit the file: the list belongs below " + section + ": and " + name + ":",
 	}
 	want, err := listsIn(path, data)

@@ -20,7 +20,7 @@ func readFile(path string) ([]Value, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &Error{Source: Source{File: path}, Err: err}
+		return nil, &Error{Origin: Origin{File: path}, Err: err}
 	}
 	return parse(path, data)
 }

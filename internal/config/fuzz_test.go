@@ -17,7 +17,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		values, err := parse("gaffer.yaml", data)
 		if err != nil {
-			if e, ok := errors.AsType[*Error](err); !ok || e.Source.File != "gaffer.yaml" {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Origin.File != "gaffer.yaml" {
 				t.Errorf("%v does not name its file", err)
 			}
 			return

@@ -31,7 +31,7 @@ var layers = []struct {
 func fromFlags(in Inputs) ([]Value, error) {
 	var values []Value
 	for _, s := range in.Flags {
-		v, err := newValue(s.Name, s.Text, Source{Flag: s.Flag})
+		v, err := newValue(s.Name, s.Text, Origin{Flag: s.Flag})
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func fromEnv(in Inputs) ([]Value, error) {
 		if text == "" {
 			continue
 		}
-		v, err := newValue(k.Name, text, Source{Env: k.Env()})
+		v, err := newValue(k.Name, text, Origin{Env: k.Env()})
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func fromProject(in Inputs) ([]Value, error) {
 			if v.account != nil {
 				err = errors.New("found in a project's file, want it in your own")
 			}
-			return nil, &Error{Source: v.Source, Err: keyError{v.Key.Name, err}, Next: ownHint(in, v)}
+			return nil, &Error{Origin: v.Origin, Err: keyError{v.Key.Name, err}, Next: ownHint(in, v)}
 		}
 	}
 	return values, err
@@ -110,20 +110,20 @@ func UserFile(getenv func(string) string) string {
 
 // newValue checks the text of a setting and returns it as a Value. The same checks apply to
 // settings in files, environment variables and flags.
-func newValue(name, text string, from Source) (Value, error) {
+func newValue(name, text string, from Origin) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {
 		return Value{}, unknownKey(name, from)
 	}
 	if err := k.check(text); err != nil {
-		return Value{}, &Error{Source: from, Err: keyError{name, err}, Next: k.Doc + ", for example " + k.Example}
+		return Value{}, &Error{Origin: from, Err: keyError{name, err}, Next: k.Doc + ", for example " + k.Example}
 	}
-	return Value{Key: k, Text: text, Source: from}, nil
+	return Value{Key: k, Text: text, Origin: from}, nil
 }
 
-func unknownKey(name string, from Source) error {
+func unknownKey(name string, from Origin) error {
 	err := &UnknownKeyError{Name: name}
-	return &Error{Source: from, Err: err, Next: err.Hint()}
+	return &Error{Origin: from, Err: err, Next: err.Hint()}
 }
 
 // keyError is an error that starts with the name of a key, for example "color: found …".

@@ -27,7 +27,7 @@ func TestWhatCouldRunProgramsSendThingsElsewhereOrAnswerForTheUserIsTheirOwn(t *
 			t.Errorf("%s in the user's file: %v", key, err)
 			continue
 		}
-		if v, err := c.Lookup(key); err != nil || !strings.HasSuffix(v.Source.String(), "gaffer.yaml:1") {
+		if v, err := c.Lookup(key); err != nil || !strings.HasSuffix(v.Origin.String(), "gaffer.yaml:1") {
 			t.Errorf("%s: %v, %v", key, v, err)
 		}
 		_, root, err := sources{project: yaml, user: yaml}.load(t)

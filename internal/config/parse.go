@@ -19,7 +19,7 @@ func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	body, err := yamldoc.Parse(data)
 	if problem, ok := errors.AsType[*yamldoc.Error](err); ok {
-		return nil, &Error{Source: Source{File: path, Line: problem.Line, Col: problem.Column}, Err: err}
+		return nil, &Error{Origin: Origin{File: path, Line: problem.Line, Col: problem.Column}, Err: err}
 	}
 	if err := r.node(name, body); err != nil {
 		return nil, err
@@ -151,10 +151,10 @@ func shape(n ast.Node) string {
 }
 
 func (r *reader) fail(tk *token.Token, err error) error {
-	return &Error{Source: r.at(tk), Err: err}
+	return &Error{Origin: r.at(tk), Err: err}
 }
 
-func (r *reader) at(tk *token.Token) Source {
+func (r *reader) at(tk *token.Token) Origin {
 	line, column := yamldoc.Position(tk)
-	return Source{File: r.path, Line: line, Col: column}
+	return Origin{File: r.path, Line: line, Col: column}
 }

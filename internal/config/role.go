@@ -92,7 +92,7 @@ func (c *Config) Role(role string) Role {
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {
-		return nil, &Error{Source: Source{File: path}, Err: err}
+		return nil, &Error{Origin: Origin{File: path}, Err: err}
 	}
 	values, err := parseBelow(rolesKey, path, data)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestARoleHasDefaultsAndWhatIsSetForIt(t *testing.T) {
 	if pm.Agent != "claude" || pm.Timeout != 30*time.Minute || pm.Retries != 2 || pm.Questions != "ask" || len(pm.Labels) != 0 {
 		t.Errorf("pm is %+v", pm)
 	}
-	if v, err := c.Lookup("team.roles.developer.agent"); err != nil || v.Source.Line != 4 || v.Key.Doc == "" {
+	if v, err := c.Lookup("team.roles.developer.agent"); err != nil || v.Origin.Line != 4 || v.Key.Doc == "" {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -88,8 +88,8 @@ func TestAFileOfRolesIsStrongerThanAllButFlags(t *testing.T) {
 	if r.Agent != "gemini" || r.Model != "" || r.Timeout != 2*time.Minute || r.Questions != "deny" || r.Retries != 1 {
 		t.Errorf("%+v", r)
 	}
-	if v, _ := with.Lookup("team.roles.pm.agent"); v.Source.String() != path+":3" {
-		t.Errorf("from %s", v.Source)
+	if v, _ := with.Lookup("team.roles.pm.agent"); v.Origin.String() != path+":3" {
+		t.Errorf("from %s", v.Origin)
 	}
 	if was := c.Role("pm"); was.Agent != "codex" || was.Model != "gpt" {
 		t.Errorf("the settings without the file are %+v", was)

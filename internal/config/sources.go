@@ -68,11 +68,11 @@ func (r *reader) sources(n ast.Node) error {
 		name := sourcesKey + "." + key.Value
 		watched, err := readSource(key.Value, pair.Value)
 		if err != nil {
-			return &Error{Source: r.at(pair.Value.GetToken()), Err: keyError{name, err}, Next: "for example shop: {from: \"gh:ada/shop label:agent\", plan: night.yaml, every: 10m}"}
+			return &Error{Origin: r.at(pair.Value.GetToken()), Err: keyError{name, err}, Next: "for example shop: {from: \"gh:ada/shop label:agent\", plan: night.yaml, every: 10m}"}
 		}
 		r.values = append(r.values, Value{
 			Key:  Key{Name: name, Doc: "a source that 'gaffer serve' watches", Own: true},
-			Text: strings.Join(strings.Fields(pair.Value.String()), " "), Source: r.at(key), watched: &watched,
+			Text: strings.Join(strings.Fields(pair.Value.String()), " "), Origin: r.at(key), watched: &watched,
 		})
 	}
 	return nil

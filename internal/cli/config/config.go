@@ -59,7 +59,7 @@ func showAll(e *env.Env, c *config.Config, asJSON bool) error {
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, v := range c.Values() {
-		rows = append(rows, []string{display.Printable(v.Key.Name), display.Printable(v.Text), display.Printable(v.Source.String())})
+		rows = append(rows, []string{display.Printable(v.Key.Name), display.Printable(v.Text), display.Printable(v.Origin.String())})
 	}
 	return table.Texts(e, rows)
 }

@@ -17,7 +17,7 @@ type setting struct {
 
 func describe(v config.Value) setting {
 	return setting{
-		Key: v.Key.Name, Value: v.Text, From: v.Source.String(),
+		Key: v.Key.Name, Value: v.Text, From: v.Origin.String(),
 		Default: v.Key.Default, Env: v.Key.Env(), Doc: v.Key.Doc,
 	}
 }

@@ -46,7 +46,7 @@ func (e *Env) ServerArg() string {
 		return ""
 	}
 	v, err := c.Lookup("server")
-	if err != nil || v.Source.Flag == "" || c.Server() == "" {
+	if err != nil || v.Origin.Flag == "" || c.Server() == "" {
 		return ""
 	}
 	return " " + display.ShellLine([]string{"--server", c.Server()})

@@ -193,8 +193,8 @@ func warnOverridden(e *env.Env, verb string) {
 	if err != nil {
 		return
 	}
-	if v, err := c.Lookup(key(verb)); err == nil && (v.Source.Env != "" || v.Source.Flag != "") {
-		e.Talk("it has no effect here, because %s replaces the list", v.Source)
+	if v, err := c.Lookup(key(verb)); err == nil && (v.Origin.Env != "" || v.Origin.Flag != "") {
+		e.Talk("it has no effect here, because %s replaces the list", v.Origin)
 	}
 }
 

@@ -145,5 +145,5 @@ func withLocation(c *config.Config, role, key string, err error, next string) er
 	if lookupErr != nil {
 		return errors.Join(err, lookupErr)
 	}
-	return &config.Error{Source: v.Source, Err: fmt.Errorf("%s: %w", name, err), Next: next}
+	return &config.Error{Origin: v.Origin, Err: fmt.Errorf("%s: %w", name, err), Next: next}
 }
