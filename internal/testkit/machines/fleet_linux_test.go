@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ type fleet struct {
 	client       *Machine
 	token        string // token of an admin
 	marks        string // folder in which tasks write their marks
+	upto         int    // number of the last task that may do its steps, see allow
 
 	lease   time.Duration  // if not zero, used instead of the constant lease
 	slots   int            // number of slots of each worker; 0 means 2
@@ -200,14 +202,18 @@ const (
 	step = 100 * time.Millisecond
 	// One in longEvery tasks takes longer than a lease.
 	longEvery = 4
+	parallel  = 3 // how many tasks run at once
 )
 
-// script is the command of every task. It writes a mark with each step. If the task has a file
-// TASK.held, its first attempt runs so long that it is still alive when another attempt replaces
-// it.
+// script is the command of every task. It writes a mark with each step. A task whose number is
+// greater than that in the file "upto" waits. The first attempt of a long task also waits while the
+// file "wanted" exists. If the task has a file TASK.held, its first attempt runs so long that it is
+// still alive when another attempt replaces it.
 const script = `
 m() { echo "$1 $GAFFER_ATTEMPT" >>$marks/$GAFFER_TASK; sleep $step; }
 m begin
+while [ -e $marks/upto ] && [ $number -gt $(cat $marks/upto) ]; do sleep $step; done
+while [ $long$GAFFER_ATTEMPT_NUMBER = true1 ] && [ -e $marks/wanted ]; do sleep $step; done
 for i in $(seq $steps); do m step; done
 for i in $(seq 300); do
 	[ $GAFFER_ATTEMPT_NUMBER = 1 ] && [ -e $marks/$GAFFER_TASK.held ] || break
@@ -230,9 +236,9 @@ func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 			steps = int((lease+time.Second)/step) + rng.IntN(10)
 		}
 		ids = append(ids, id)
-		list = append(list, task{id, fmt.Sprintf("marks=%s step=%g steps=%d%s", f.marks, step.Seconds(), steps, script)})
+		list = append(list, task{id, fmt.Sprintf("marks=%s step=%g steps=%d number=%d long=%t%s", f.marks, step.Seconds(), steps, i+1, i%longEvery == 0, script)})
 	}
-	data, err := json.Marshal(map[string]any{"name": "marks", "parallel": 3, "defaults": map[string]any{"retries": 50}, "tasks": list})
+	data, err := json.Marshal(map[string]any{"name": "marks", "parallel": parallel, "defaults": map[string]any{"retries": 50}, "tasks": list})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -241,6 +247,19 @@ func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
 	}
 	run = strings.TrimSpace(f.run("run", "--detach", "plan.json"))
 	return run, ids
+}
+
+// allow lets the tasks up to this number do their steps. Without a call of allow, no task waits.
+func (f *fleet) allow(upto int) {
+	f.t.Helper()
+	f.upto = max(f.upto, upto)
+	file := filepath.Join(f.marks, "upto")
+	if err := os.WriteFile(file+".new", []byte(strconv.Itoa(f.upto)), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil { // a task must not read half of the number
+		f.t.Fatal(err)
+	}
 }
 
 // ended returns how many tasks have finished, according to their marks.

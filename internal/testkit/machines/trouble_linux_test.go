@@ -46,11 +46,18 @@ func (f *fleet) make(run string, t trouble) (gaveWay bool) {
 // fault of the worker also affects its agent. It returns nil if there is none.
 func (f *fleet) victim(run string) (found *service, held agent) {
 	f.t.Helper()
-	for end := time.Now().Add(20 * time.Second); found == nil; time.Sleep(step) {
+	wanted := filepath.Join(f.marks, "wanted")
+	if err := os.WriteFile(wanted, nil, 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = os.Remove(wanted) }() // if this fails, f.t.TempDir removes it
+	for end := time.Now().Add(time.Minute); found == nil; time.Sleep(5 * step) {
 		if time.Now().After(end) {
 			return nil, agent{}
 		}
-		found, held = f.midway(run)
+		if found, held = f.midway(run); found == nil {
+			f.allow(f.upto + 1) // the next long task has not started yet
+		}
 	}
 	if err := os.WriteFile(filepath.Join(f.marks, held.task+".held"), nil, 0o644); err != nil {
 		f.t.Fatal(err)
@@ -81,11 +88,17 @@ func (f *fleet) left(task string) []byte {
 // superseded waits until another attempt at the task of the agent a has been running for some time.
 // It returns false if that takes too long.
 func (f *fleet) superseded(a agent) bool {
-	const patience = 25 * time.Second // longer than the lease and the pause before the next attempt
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(step) {
+	f.t.Helper()
+	const patience = time.Minute
+	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(step) {
 		if bytes.Count(f.left(a.task), []byte("begin ")) > 1 {
 			time.Sleep(5 * step)
 			return true
+		}
+		// Tasks that are not allowed yet may take all places of the run.
+		if places := int((time.Since(begun) - 2*lease) / time.Second); places > 0 {
+			f.allow(f.upto + 1)
+			time.Sleep(time.Second)
 		}
 	}
 	f.t.Logf("no other worker has started task %s", a.task)

@@ -21,6 +21,8 @@ export class Log {
     /** @type {Map<number, {lines: {text: string, cut: number}[], marks: [number, number][], stale: boolean}>} */
     this.pieces = new Map();
     this.asked = new Set();
+    /** How often the log was loaded anew. Pieces of an earlier round are dropped. */
+    this.round = 0;
     /** The number of lines that were added since the log was opened. */
     this.added = 0;
     this.begin();
@@ -39,7 +41,7 @@ export class Log {
     const piece = this.pieces.get(p);
     if ((!piece || piece.stale) && !this.asked.has(p)) {
       this.asked.add(p);
-      this.ask({ do: 'piece', piece: p, from: Math.max(0, (piece?.lines.length ?? 0) - 1) });
+      this.ask({ do: 'piece', round: this.round, piece: p, from: Math.max(0, (piece?.lines.length ?? 0) - 1) });
     }
     if (piece) {
       this.pieces.delete(p);
@@ -86,7 +88,8 @@ export class Log {
     if (piece) piece.stale = true;
   }
 
-  took({ piece: p, from, lines, marks, held: bytes }) {
+  took({ round, piece: p, from, lines, marks, held: bytes }) {
+    if (round !== this.round) return undefined;
     this.asked.delete(p);
     const old = this.pieces.get(p)?.lines ?? [];
     if (from > old.length) return this.lines(p); // the earlier lines were dropped meanwhile: load all
@@ -95,6 +98,7 @@ export class Log {
     this.giveUp(p);
     this.kept = bytes;
     this.version.value++;
+    return undefined;
   }
 
   // giveUp drops the least recently used pieces, except one.
@@ -128,6 +132,7 @@ export class Log {
 
   // again starts over, because the log was replaced.
   again() {
+    this.round++;
     this.pieces.clear();
     this.asked.clear();
     this.count = new Count();

@@ -22,6 +22,8 @@ export class Store {
     this.wait = shortest;
     this.more = false;
     this.following = null;
+    /** How often the log was loaded anew. Answers to requests of an earlier round are dropped. */
+    this.round = 0;
   }
 
   get first() { return Math.floor(this.from / size); }
@@ -29,18 +31,22 @@ export class Store {
 
   /** Loads the end of the log, then follows it. */
   async open() {
+    const { round } = this;
     try {
       const res = await this.ask(`?tail=${2 * size + 1}`);
-      const from = number(res, 'From');
+      const bytes = new Uint8Array(await res.arrayBuffer());
+      if (round !== this.round) return undefined;
       this.note(res);
-      this.to = number(res, 'To');
-      this.takeEnd(from, new Uint8Array(await res.arrayBuffer()));
+      this.takeEnd(number(res, 'From'), bytes);
       this.tellSpan('live');
       this.follow();
+      return undefined;
     } catch (e) {
+      if (round !== this.round) return undefined;
       if (e.status) return this.tellSpan('wrong', e.message);
       this.tellSpan('lost');
       this.timer = setTimeout(() => this.open(), shortest);
+      return undefined;
     }
   }
 
@@ -109,17 +115,23 @@ export class Store {
   }
 
   async fetchPiece(p) {
+    const none = { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false };
+    const { round } = this;
     const begin = Math.max(p * size, this.from);
-    const end = Math.min((p + 1) * size, this.to);
-    if (begin >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false };
+    const end = this.pieceEnd(p);
+    if (begin >= end) return none;
     const res = await this.ask('', { headers: { Range: `bytes=${Math.max(begin - 1, this.from)}-${end - 1}` } });
     const from = number(res, 'From');
     const bytes = new Uint8Array(await res.arrayBuffer());
+    if (round !== this.round) return none;
     try { this.note(res); } catch (e) { this.again(); throw e; }
+    if (this.pieceEnd(p) > end) return this.fetchPiece(p); // the log has grown since the request
     if (from < begin) return this.keep(p, bytes.subarray(1), bytes[0] === 10);
-    if (from >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false }; // the server no longer has these bytes
+    if (from >= end) return none; // the server no longer has these bytes
     return this.keep(p, bytes, true);
   }
+
+  pieceEnd(p) { return Math.min((p + 1) * size, this.to); }
 
   /** The lines that start in a piece, from the given index on. */
   async lines(p, from = 0) {
@@ -198,7 +210,10 @@ export class Store {
   }
 
   again() {
+    this.round++;
     this.stop();
+    this.query?.end();
+    this.query = null;
     this.pieces.clear();
     this.loading.clear();
     this.count = new Count();
@@ -225,17 +240,21 @@ export class Store {
       const part = bytes.subarray(at, at + room);
       at += part.length;
       this.to += part.length;
-      this.grow(p, old, part);
+      this.grow(p, old, part, this.to - part.length);
     }
     this.flushing ??= setTimeout(() => this.flush(), tell);
   }
 
-  grow(p, old, part) {
-    if (!old) return this.keep(p, part.slice(), p === this.first || this.pieces.get(p - 1)?.bytes.at(-1) === 10);
+  // grow adds new output to the last piece. If the piece is not loaded, or not to its end, it is
+  // dropped, and loaded as a whole when it is needed.
+  grow(p, old, part, at) {
+    const begin = Math.max(p * size, this.from);
+    if (begin + (old?.bytes.length ?? 0) !== at) { this.pieces.delete(p); return; }
+    if (!old) { this.keep(p, part.slice(), p === this.first || this.pieces.get(p - 1)?.bytes.at(-1) === 10); return; }
     const whole = new Uint8Array(old.bytes.length + part.length);
     whole.set(old.bytes);
     whole.set(part, old.bytes.length);
-    return this.keep(p, whole, old.fresh);
+    this.keep(p, whole, old.fresh);
   }
 
   flush() {

@@ -9,7 +9,7 @@ const tasks = {
     store = new Store(url, (news) => postMessage(news));
     return store.open();
   },
-  async piece({ piece, from }) { postMessage({ kind: 'piece', ...await store.shown(piece, from) }); },
+  async piece({ piece, from, round }) { postMessage({ kind: 'piece', round, ...await store.shown(piece, from) }); },
   search({ text, raw }) { store.search(text, raw); },
   find({ at, step, too }) { return store.query?.find(at, step, too); },
   follow() { return store.follow(); },
