@@ -233,7 +233,7 @@ func TestEveryAnswerIsSentThoughTheFirstTakesLongAndTheUserDetaches(t *testing.T
 	s.press(t, "d")
 	close(goOn)
 	go func() {
-		for range s.actions { //nolint:revive // the actions are counted by their function
+		for range s.actions {
 		}
 	}()
 	if err := s.wait(t); err != nil || s.do != Detach {
