@@ -170,7 +170,7 @@ func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
 }
 
-// Invalid returns true, because the address is wrong and a retry would not help.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (*PlainHTTPError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

@@ -399,7 +399,7 @@ func (e *NoOptionError) Error() string {
 	return fmt.Sprintf("option %d: the question has %d option%s; a number in double quotes is a text", e.Number, e.Options, s)
 }
 
-// Usage returns true, so that the command exits with the exit code for wrong input.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (*NoOptionError) Usage() bool { return true }
 
 // QuestionName returns the name by which users know a question, for example in 'gaffer answer'. For

@@ -20,7 +20,7 @@ func (e *ImmutableError) Error() string {
 	return fmt.Sprintf("%s: %s; a record is immutable", e.Path, e.Problem)
 }
 
-// Conflict returns true, so that callers handle e as a conflict: the record must not be changed.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ImmutableError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -50,7 +50,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("%s: the attempt is %q and cannot become %q; %s", e.Path, e.From, e.To, may)
 }
 
-// Conflict returns true, so that callers handle e as a conflict with the attempt's present status.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TransitionError) Conflict() bool { return true }
 
 func checkTransition(path string, from, to Status) error {
@@ -70,7 +70,7 @@ func (e *NoRunError) Error() string {
 	return fmt.Sprintf("bead %s: no run record of attempt %d", e.Bead, e.Attempt)
 }
 
-// NotFound returns true, so that callers handle e as an error about a missing record.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoRunError) NotFound() bool { return true }
 
 // RecordError reports that the content of a record is invalid.
@@ -90,7 +90,7 @@ func (e *RecordError) Error() string {
 	return e.Path + ": " + strings.Join(texts, "; ")
 }
 
-// Invalid returns true, so that callers handle e as an error about invalid content.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *RecordError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

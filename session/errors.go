@@ -29,7 +29,7 @@ func (e *TransitionError) follows() string {
 	return fmt.Sprintf("%q is not a status of the protocol", string(e.From))
 }
 
-// Conflict returns true, so that callers report this error as a conflict with the current status.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TransitionError) Conflict() bool { return true }
 
 // BusyError reports that a session cannot be ended, because some of its agents have not ended.
@@ -42,8 +42,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, joinIDs(e.Agents))
 }
 
-// Conflict returns true, so that callers report this error as a conflict with the state of the
-// agents.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *BusyError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -67,7 +66,7 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// NotFound returns true, so that callers report that the session or agent does not exist.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // ActiveError reports that the symbolic link active-session does not exist or does not lead to a
@@ -78,7 +77,7 @@ type ActiveError struct {
 
 func (e *ActiveError) Error() string { return e.Path + ": " + e.Problem }
 
-// NotFound returns true, so that callers report that no active session exists.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *ActiveError) NotFound() bool { return true }
 
 // Hint tells the user what to do next.
@@ -93,7 +92,7 @@ type DocumentError struct {
 
 func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.String() }
 
-// Invalid returns true, so that callers report that a document is invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *DocumentError) Invalid() bool { return true }
 
 // DraftError reports that a session was not created, because its agents or waves are invalid.
@@ -104,7 +103,7 @@ type DraftError struct {
 
 func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
 
-// Invalid returns true, so that callers report that the given agents or waves are invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *DraftError) Invalid() bool { return true }
 
 // SourceError reports an invalid source of a new session. [Sources] lists the valid values.
@@ -114,7 +113,7 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("source %q: want %s", e.Source, orList(sources))
 }
 
-// Usage returns true, so that the command reports a wrong argument.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *SourceError) Usage() bool { return true }
 
 // orList joins words as in "a, b or c".

@@ -22,7 +22,7 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the error that says where the file is not JSON.
 func (e *CorruptError) Unwrap() error { return e.Syntax }
 
-// Invalid reports true: the content of a document is invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *CorruptError) Invalid() bool { return true }
 
 // FormError reports that the file at a path cannot be a document, for example because it is a
@@ -33,7 +33,7 @@ type FormError struct {
 
 func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
 
-// Invalid reports true: the file cannot be a document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *FormError) Invalid() bool { return true }
 
 // StepError reports that a step of an update failed, such as the sync of the new file.
@@ -65,7 +65,7 @@ func (e *LockError) Error() string {
 	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
 }
 
-// Conflict reports true: another program prevents the update.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *LockError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -80,7 +80,7 @@ type NameError struct {
 
 func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *NameError) Usage() bool { return true }
 
 // cause returns the innermost error in err. This drops the path of a file error, because the

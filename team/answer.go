@@ -63,7 +63,7 @@ func (*NoStatusError) Error() string {
 	return fmt.Sprintf("the answer has no status: neither an object with %q nor a line %q", "status", "**Status:** WORD")
 }
 
-// Conflict reports true: an answer without a status cannot be applied to the session.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*NoStatusError) Conflict() bool { return true }
 
 // UnclearError reports that the last verdict in an agent's answer cannot be read, or that other
@@ -72,5 +72,5 @@ type UnclearError struct{ Problem string }
 
 func (e *UnclearError) Error() string { return "the answer's status is in doubt: " + e.Problem }
 
-// Conflict reports true: an answer with an unclear status cannot be applied to the session.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*UnclearError) Conflict() bool { return true }

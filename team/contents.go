@@ -71,5 +71,5 @@ type ContentsError struct{ Problem string }
 
 func (e *ContentsError) Error() string { return "record session: " + e.Problem }
 
-// Invalid reports true: the contents are invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *ContentsError) Invalid() bool { return true }

@@ -138,5 +138,5 @@ func (e *PairError) Error() string {
 	return fmt.Sprintf("no messages go from %q to %q; they go from %s", e.From, e.To, strings.Join(pairs, ", "))
 }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *PairError) Usage() bool { return true }

@@ -245,5 +245,5 @@ type BodyError struct{ Problem string }
 
 func (e *BodyError) Error() string { return "message: " + e.Problem }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *BodyError) Usage() bool { return true }

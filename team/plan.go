@@ -121,5 +121,5 @@ type PhaseError struct{ Problem string }
 
 func (e *PhaseError) Error() string { return "open next phase: " + e.Problem }
 
-// Conflict reports true: the phase cannot be opened now.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *PhaseError) Conflict() bool { return true }

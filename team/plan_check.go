@@ -158,5 +158,5 @@ func badPlan(format string, args ...any) error {
 
 func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
 
-// Invalid reports true: the plan is invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *BadPlanError) Invalid() bool { return true }

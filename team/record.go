@@ -221,7 +221,7 @@ func (e *OtherSessionError) Error() string {
 	return fmt.Sprintf("%s: there is session %s; session %s cannot be recorded beside it", e.Root, e.Found, e.Recorded)
 }
 
-// Conflict reports true: the folder holds another session.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *OtherSessionError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.

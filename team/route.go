@@ -91,7 +91,7 @@ func (e *UnknownWordError) Error() string {
 	return fmt.Sprintf("%s said %q, which is not one of its words: %s", e.By, e.Word, strings.Join(known, ", "))
 }
 
-// Conflict reports true: an answer with such a word cannot be applied to the session.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *UnknownWordError) Conflict() bool { return true }
 
 // CheckComplete returns nil if an agent's status word ends the session, and a [*CompleteError] if
@@ -131,5 +131,5 @@ func (e *CompleteError) Error() string {
 	return "complete session: not every group is complete: " + strings.Join(open, ", ")
 }
 
-// Conflict reports true: the session cannot end yet.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *CompleteError) Conflict() bool { return true }

@@ -193,7 +193,7 @@ func (e *SessionExistsError) Error() string {
 	return fmt.Sprintf("%s: there is session %s already", e.Root, e.SessionID)
 }
 
-// Conflict reports true: there is already a session.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *SessionExistsError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -206,7 +206,7 @@ type LinkError struct{ Path string }
 
 func (e *LinkError) Error() string { return e.Path + ": is a symbolic link and cannot be archived" }
 
-// Conflict reports true: the document cannot be archived.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *LinkError) Conflict() bool { return true }
 
 // Hint tells the user what to do next.
@@ -217,5 +217,5 @@ type RequirementsError struct{ Problem string }
 
 func (e *RequirementsError) Error() string { return "begin session: the requirements " + e.Problem }
 
-// Usage reports true: an argument of the command is wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *RequirementsError) Usage() bool { return true }

@@ -254,7 +254,7 @@ func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a valid plan: %
 
 func (e *PlanError) Unwrap() error { return e.Err }
 
-// Invalid reports true: the content of a file is invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *PlanError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.

@@ -142,7 +142,7 @@ func (e *StartError) Error() string {
 	return fmt.Sprintf("start on group %s: %s", e.Group, e.Problem)
 }
 
-// Conflict reports true: the session does not allow the start now.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *StartError) Conflict() bool { return true }
 
 func (st state) group(id string) (Group, error) {
@@ -179,7 +179,7 @@ func (e *GroupError) Error() string {
 	return fmt.Sprintf("group %q: there is none; the session has %v", e.ID, ids)
 }
 
-// NotFound reports true: there is no such group.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *GroupError) NotFound() bool { return true }
 
 // Answer records an agent's answer, removes the agent from the active agents, and returns which

@@ -227,7 +227,7 @@ func (e *NoSessionError) Error() string {
 	return e.Root + ": there is no session"
 }
 
-// NotFound reports true: there is no session, or a document is missing.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoSessionError) NotFound() bool { return true }
 
 // Hint tells the user what to do next.

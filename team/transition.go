@@ -207,7 +207,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("group %s is %s: refused %s by %s; %s", e.Group, e.From, e.Word, e.By, next)
 }
 
-// Conflict reports true: the protocol does not allow this transition.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TransitionError) Conflict() bool { return true }
 
 func following(from GroupStatus) []string {

@@ -25,7 +25,7 @@ func (e *ShapeError) Error() string {
 	return text
 }
 
-// Invalid returns true, so that callers handle e as an error about invalid content.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *ShapeError) Invalid() bool { return true }
 
 // Hint tells the user what to do next.
@@ -61,7 +61,7 @@ func (e *TransitionError) Error() string {
 	return text + fmt.Sprintf(": %s may be followed by %s", e.From, joinWords(e.May, "or"))
 }
 
-// Conflict returns true, so that callers handle e as a conflict with the present status.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TransitionError) Conflict() bool { return true }
 
 // NotFoundError reports that an object does not exist, such as an inbox item.
@@ -72,7 +72,7 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string { return e.What }
 
-// NotFound returns true, so that callers handle e as an error about a missing object.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint tells the user what to do next.
@@ -87,7 +87,7 @@ type ArgumentError struct {
 
 func (e *ArgumentError) Error() string { return e.What + ": " + e.Problem }
 
-// Usage returns true, so that callers handle e as an error in the user's command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *ArgumentError) Usage() bool { return true }
 
 // Hint tells the user what to do next.

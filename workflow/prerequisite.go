@@ -140,7 +140,7 @@ func (e *PrerequisiteError) Error() string {
 	return b.String()
 }
 
-// Conflict returns true, so that callers handle e as a conflict with the present state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *PrerequisiteError) Conflict() bool { return true }
 
 func agentNames(needs []Need) string {

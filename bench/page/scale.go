@@ -185,8 +185,9 @@ func (l line) reaches(y float64) float64 {
 // they do not show what a worker costs.
 const inTime = 99
 
-// held returns the figures without those of fleet sizes that overloaded the machine. It also
-// returns the smallest of these sizes, or 0 if no size overloaded the machine.
+// held returns the figures of the fleets that the server could serve. A fleet is overloaded if
+// fewer than inTime percent of its requests were answered in time. The second result is the size of
+// the smallest overloaded fleet, or 0 if there is none.
 func held(figures []figure.Figure) (list []figure.Figure, overloaded int) {
 	late := map[int]bool{}
 	for _, f := range figures {

@@ -38,7 +38,7 @@ func (e *DatabaseServerError) Error() string {
 	return fmt.Sprintf("the database is PostgreSQL's, which has a program of its own to %s it", e.Doing)
 }
 
-// Usage tells the command to exit with the code for a usage error.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *DatabaseServerError) Usage() bool { return true }
 
 // Backup copies the database to a file while runs continue. It replaces an existing file only if

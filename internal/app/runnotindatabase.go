@@ -17,7 +17,7 @@ func (e *RunNotInDatabaseError) Error() string {
 	return fmt.Sprintf("run %s is not in the database %s, but its documents are in %s: the database was deleted or replaced since, or another program wrote them", e.Run, e.Database, e.Documents)
 }
 
-// NotFound marks the error as one about a missing object.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *RunNotInDatabaseError) NotFound() bool { return true }
 
 // Hint returns advice for the user.

@@ -102,7 +102,7 @@ type notReadyError struct{ lacks string }
 
 func (e *notReadyError) Error() string { return e.lacks }
 
-// NotFound marks the error as caused by something that does not exist, such as a program.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *notReadyError) NotFound() bool { return true }
 
 // in returns the options for the project at root.

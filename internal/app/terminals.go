@@ -30,7 +30,7 @@ type NotShownError struct{ Task, Why, Next string }
 
 func (e *NotShownError) Error() string { return fmt.Sprintf("%s %s: %s", e.Task, e.Why, e.Next) }
 
-// NotFound tells the server that the terminal does not exist here.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotShownError) NotFound() bool { return true }
 
 // Code returns the error code that clients get.

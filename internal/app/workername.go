@@ -21,7 +21,7 @@ func (e *NameTakenError) Error() string {
 	return fmt.Sprintf("worker %s: gaffer with pid %d is it", e.Name, e.PID)
 }
 
-// Conflict marks the error as a conflict with another process.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *NameTakenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -162,7 +162,7 @@ func (e *AttemptError) Error() string {
 	return text
 }
 
-// NotFound marks the error as "not found".
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *AttemptError) NotFound() bool { return true }
 
 // Hint returns advice for the user.

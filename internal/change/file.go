@@ -202,7 +202,7 @@ func (e *LargeError) Error() string {
 	return fmt.Sprintf("the file has %d bytes; %d MB are shown at most", e.Size, maxBlob>>20)
 }
 
-// Conflict marks the error as a conflict: the request is not possible in the current state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *LargeError) Conflict() bool { return true }
 
 // Code returns the name of this kind of error, which programs can compare.

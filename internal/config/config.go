@@ -302,7 +302,7 @@ type UnknownKeyError struct{ Name string }
 
 func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name) }
 
-// NotFound makes the command end with the exit code for "not found".
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *UnknownKeyError) NotFound() bool { return true }
 
 // Hint returns advice for the user: the key that the user probably meant, or where the valid keys

@@ -48,6 +48,5 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint returns advice for the user, or "".
 func (e *Error) Hint() string { return e.Next }
 
-// Usage makes gaffer end with the exit code for a mistake on the command line or in the
-// configuration.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *Error) Usage() bool { return true }

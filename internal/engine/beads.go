@@ -24,7 +24,7 @@ func (e *BeadHeldError) Error() string {
 	return fmt.Sprintf("bead %s is %s in run %s", e.Bead, e.Status, e.By.Run)
 }
 
-// Conflict marks the error as a conflict with another task: the one in the field By.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *BeadHeldError) Conflict() bool { return true }
 
 // beads stores, for each bead (a work item of the ledger protocol), the task that was created last

@@ -110,7 +110,7 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("run %s: its budget does not allow another attempt: %s spent", e.Run, e.Spent.Of(e.Limit))
 }
 
-// Conflict marks the error as a conflict with the current state of the store.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*BudgetError) Conflict() bool { return true }
 
 // Hint tells the user which command continues the work with a larger budget.

@@ -63,7 +63,7 @@ type ConflictError struct{ What, Why string }
 
 func (e *ConflictError) Error() string { return e.What + ": " + e.Why }
 
-// Conflict marks the error as a conflict with the current state of the store.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ConflictError) Conflict() bool { return true }
 
 // NotFoundError reports that a row, such as a run or a task, does not exist in the store.
@@ -71,5 +71,5 @@ type NotFoundError struct{ What, ID string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.ID) }
 
-// NotFound marks the error as caused by a row that does not exist.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }

@@ -31,7 +31,7 @@ type GrantError struct{ Why string }
 
 func (e *GrantError) Error() string { return "grant: " + e.Why }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *GrantError) Invalid() bool { return true }
 
 // Grants returns the grants (permission rules made by users' answers) that hold for a run and its

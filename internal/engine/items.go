@@ -39,7 +39,7 @@ func (e *ItemsHeldError) Error() string {
 	return strings.Join(texts, ", ")
 }
 
-// Conflict marks the error as a conflict with other tasks.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ItemsHeldError) Conflict() bool { return true }
 
 // items records, for each item of a source (such as an issue of an issue tracker), the task that

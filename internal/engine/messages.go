@@ -176,7 +176,7 @@ type MessageError struct{ Why string }
 
 func (e *MessageError) Error() string { return "message: " + e.Why }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *MessageError) Invalid() bool { return true }
 
 func checkMessage(m fleet.Message) error {

@@ -52,7 +52,7 @@ type QuestionError struct{ Why string }
 
 func (e *QuestionError) Error() string { return "ask: " + e.Why }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *QuestionError) Invalid() bool { return true }
 
 func (a StandaloneQuestion) check() error {

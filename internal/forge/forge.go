@@ -28,7 +28,7 @@ type Error struct{ Program, Problem, Advice string }
 
 func (e *Error) Error() string { return e.Program + ": " + e.Problem }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *Error) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -78,7 +78,7 @@ type SpecError struct{ Problem string }
 
 func (e *SpecError) Error() string { return e.Problem }
 
-// Usage returns true, so that gaffer reports the error as a usage error: exit code 2.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *SpecError) Usage() bool { return true }
 
 // MissingError reports a branch, commit or worktree that does not exist.
@@ -86,7 +86,7 @@ type MissingError struct{ What, Name, Advice string }
 
 func (e *MissingError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.Name) }
 
-// NotFound returns true, so that gaffer reports that something does not exist: exit code 3.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *MissingError) NotFound() bool { return true }
 
 // Hint returns advice for the user.
@@ -102,7 +102,7 @@ type TakenError struct {
 
 func (e *TakenError) Error() string { return fmt.Sprintf("%s %s: %s", e.What, e.Name, e.By) }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TakenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -78,7 +78,7 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("the changes of run %s are not on this machine, but on %s", e.Run, cmp.Or(e.Where, "the machine of its worker"))
 }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ElsewhereError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -90,7 +90,7 @@ type NoChangeError struct{ What, Why string }
 
 func (e *NoChangeError) Error() string { return e.What + " has no change: " + e.Why }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *NoChangeError) Conflict() bool { return true }
 
 // change is everything that one task has changed, with the user's review of it and the task's

@@ -21,7 +21,7 @@ func (e *UnwritableError) Error() string {
 	return "a plan's file cannot describe " + e.What
 }
 
-// Conflict returns true, so that gaffer's exit code is the one for a refused request.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *UnwritableError) Conflict() bool { return true }
 
 // YAML returns the plan as the text of a file in gaffer's own format, which [Load] can read. The

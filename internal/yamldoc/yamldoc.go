@@ -23,7 +23,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Problem }
 
-// Invalid returns true, so that gaffer exits with the exit code for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *Error) Invalid() bool { return true }
 
 func errorAt(tk *token.Token, format string, args ...any) *Error {

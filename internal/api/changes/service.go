@@ -92,7 +92,7 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("task %s: the change is on %s, and only that machine can read it", e.Task, e.Where)
 }
 
-// Conflict tells the server to answer with status 409.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ElsewhereError) Conflict() bool { return true }
 
 // Code returns the error code that clients get.
@@ -108,7 +108,7 @@ func (e *NoChangeError) Error() string {
 	return fmt.Sprintf("task %s has no change: %s", e.Task, e.Why)
 }
 
-// NotFound tells the server to answer with status 404.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoChangeError) NotFound() bool { return true }
 
 // Code returns the error code that clients get.

@@ -21,8 +21,9 @@ type Limits struct {
 	// project or a worker are not restricted by Pools.
 	Pools []string `json:"pools,omitempty"`
 
-	// limited is set if the token has limits. It stays set if a coordinator of an older version has
-	// removed the limits from the token's database row.
+	// limited is set if the token was created with limits. A coordinator of an older version, which
+	// does not know limits, may have removed them from the token's row. Then a worker with the token
+	// gets no tasks.
 	limited bool
 }
 

@@ -18,7 +18,7 @@ func (p *problem) Code() string { return p.code }
 // NotFoundError reports that the requested object does not exist.
 type NotFoundError struct{ problem }
 
-// NotFound tells the server to answer with status 404.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (*NotFoundError) NotFound() bool { return true }
 
 // ConflictError reports a request that the current state does not allow, for example because it
@@ -26,13 +26,13 @@ func (*NotFoundError) NotFound() bool { return true }
 // code is "unattended", all changes are stored, but no process could be started for the run.
 type ConflictError struct{ problem }
 
-// Conflict tells the server to answer with status 409.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*ConflictError) Conflict() bool { return true }
 
 // InvalidError reports an invalid request.
 type InvalidError struct{ problem }
 
-// Invalid tells the server to answer with status 400.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (*InvalidError) Invalid() bool { return true }
 
 // DeniedError reports that the client lacks the permission.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// keepNotes is how many of the protocol's events the store keeps.
+	// keepNotes is how many events of the protocol the store keeps. The store calls them notes.
 	keepNotes = 10_000
 	// defaultNotes is how many events the method Events returns if the client gives no limit.
 	defaultNotes = 100

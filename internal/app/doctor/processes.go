@@ -164,7 +164,7 @@ func (e *NotUnprovenError) Error() string {
 	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*NotUnprovenError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -212,7 +212,7 @@ func (e *InTaskError) Error() string {
 	return "no gaffer can be started in the background inside a task: it would be ended with the task, as all that a task starts is"
 }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *InTaskError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

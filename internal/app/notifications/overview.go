@@ -87,7 +87,7 @@ func (e *NoChannelError) Error() string {
 	return fmt.Sprintf("no channel %q", e.Name)
 }
 
-// NotFound marks the error as one about a missing object.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoChannelError) NotFound() bool { return true }
 
 // Hint returns advice for the user.

@@ -196,7 +196,7 @@ type invalid struct{ text string }
 
 func (e invalid) Error() string { return e.text }
 
-// Invalid reports true: the settings of the agent are invalid.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (invalid) Invalid() bool { return true }
 
 func badKey(agent, key, found, want string) error {
@@ -214,7 +214,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("agent %q is not known, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Invalid reports true: the user has named an agent that does not exist.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (*UnknownError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

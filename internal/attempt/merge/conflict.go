@@ -24,7 +24,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, git.FirstFew(e.Files))
 }
 
-// Conflict reports true: the branch has conflicts with the target branch.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

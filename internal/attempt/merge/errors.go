@@ -22,7 +22,7 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("branch %s is checked out in %s: %s", e.Branch, e.Path, problem)
 }
 
-// Conflict reports true: the target branch cannot be moved now.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *TargetError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -42,7 +42,7 @@ func (e *ConsentError) Error() string {
 	return fmt.Sprintf("branch %s is checked out in %s, whose files would change", e.Branch, e.Path)
 }
 
-// Conflict reports true: the user has not agreed to the change of the files.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ConsentError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -59,7 +59,7 @@ type CheckError struct {
 func (e *CheckError) Error() string { return "check of what it would become: " + e.Err.Error() }
 func (e *CheckError) Unwrap() error { return e.Err }
 
-// Conflict reports true: the check does not accept the result of the merge.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *CheckError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -86,7 +86,7 @@ func (e *RevertedError) Error() string {
 	return fmt.Sprintf("branch %s was merged into %s before, and commit %.12s has reverted that", e.Branch, e.Into, e.Commit)
 }
 
-// Conflict reports true: the target branch has a commit that reverts the merge.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *RevertedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -101,7 +101,7 @@ func (e *NotLinearError) Error() string {
 	return fmt.Sprintf("branch %s has merge commits, which a rebase would lose", e.Branch)
 }
 
-// Conflict reports true: the branch cannot be rebased.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *NotLinearError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -32,7 +32,7 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("branch %s has %s more since it was merged", e.Landing.Into, git.Count(e.Later, "commit"))
 }
 
-// Conflict reports true: the target branch has got other commits since the merge.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *MovedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -189,7 +189,7 @@ func (e *RevertConflictError) Error() string {
 	return fmt.Sprintf("later commits of %s have changed the same lines in %s", e.Landing.Into, git.FirstFew(e.Files))
 }
 
-// Conflict reports true: reverting the merge has conflicts with later commits.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *RevertConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -26,7 +26,7 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("run %s: gaffer with pid %d works on it", e.Run, e.PID)
 }
 
-// Conflict marks the error as a conflict with another process.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *OwnedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

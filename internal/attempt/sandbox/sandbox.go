@@ -179,7 +179,7 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("sandbox %s: %s", e.Mode, e.Reason)
 }
 
-// NotFound marks the error as something that is missing on this machine.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (*UnavailableError) NotFound() bool { return true }
 
 // Hint returns what the user can do.

@@ -13,7 +13,7 @@ func (e *UsedError) Error() string {
 	return e.Dir + ": an attempt was started in this folder before; each needs one of its own"
 }
 
-// Conflict marks the error as a conflict with existing state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *UsedError) Conflict() bool { return true }
 
 // SpecError reports an invalid [Spec].
@@ -22,7 +22,7 @@ type SpecError struct{ Err error }
 func (e *SpecError) Error() string { return "spec: " + e.Err.Error() }
 func (e *SpecError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as caused by invalid input.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *SpecError) Invalid() bool { return true }
 
 // StartError reports that the start of an attempt failed. For example, the supervisor could not be
@@ -59,7 +59,7 @@ func (e *UnknownError) Error() string {
 }
 func (e *UnknownError) Unwrap() error { return e.Reason }
 
-// Conflict marks the error as a conflict with another program.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *UnknownError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
@@ -75,7 +75,7 @@ type OverError struct{ Attempt string }
 
 func (e *OverError) Error() string { return "attempt " + e.Attempt + " has ended" }
 
-// Conflict marks the error as a conflict with existing state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *OverError) Conflict() bool { return true }
 
 // OrderError reports an order that the supervisor refused.
@@ -83,7 +83,7 @@ type OrderError struct{ Order, Reason string }
 
 func (e *OrderError) Error() string { return e.Order + ": " + e.Reason }
 
-// Conflict marks the error as a conflict with existing state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *OrderError) Conflict() bool { return true }
 
 var (

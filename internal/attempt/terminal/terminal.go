@@ -118,7 +118,7 @@ type NoTerminalError struct{ Task, Why, Next string }
 
 func (e *NoTerminalError) Error() string { return fmt.Sprintf("%s: %s", e.Task, e.Why) }
 
-// NotFound tells the caller that the terminal does not exist.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoTerminalError) NotFound() bool { return true }
 
 // Hint returns advice for the user.

@@ -82,7 +82,7 @@ func (*TooManyError) Error() string {
 	return fmt.Sprintf("%d terminals are open already: close one of them", maxOpen)
 }
 
-// Conflict tells gaffer's HTTP server that the current state does not allow the request.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*TooManyError) Conflict() bool { return true }
 
 // Code returns the error code that clients get.
@@ -233,7 +233,7 @@ func (e *DetachedError) Error() string {
 	return fmt.Sprintf("tmux does not show session %s: its client ends at once and says %q", e.Session, e.Said)
 }
 
-// Conflict tells gaffer's HTTP server to pass the message on to the client.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*DetachedError) Conflict() bool { return true }
 
 // Code returns the error code that clients get.

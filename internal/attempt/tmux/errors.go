@@ -15,7 +15,7 @@ type MissingError struct{ Err error }
 func (e *MissingError) Error() string { return "tmux is not installed: " + e.Err.Error() }
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// NotFound tells the caller that tmux was not found.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *MissingError) NotFound() bool { return true }
 
 // Hint returns what the user can do next.
@@ -31,7 +31,7 @@ func (e *OldError) Error() string {
 	return fmt.Sprintf("%s is too old: it is %q", e.Program, e.Version)
 }
 
-// Conflict marks the error as a conflict with existing state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *OldError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
@@ -55,7 +55,7 @@ type SpecError struct{ Session, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("start session %q: %s", e.Session, e.Problem) }
 
-// Usage tells the caller that the arguments were wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *SpecError) Usage() bool { return true }
 
 // ExistsError reports that a session of that name already exists.
@@ -65,7 +65,7 @@ func (e *ExistsError) Error() string {
 	return fmt.Sprintf("start session %s: there is one already (duplicate session on %s)", e.Session, e.Socket)
 }
 
-// Conflict marks the error as a conflict with existing state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ExistsError) Conflict() bool { return true }
 
 // NotFoundError reports a session that does not exist, or no longer exists.
@@ -73,7 +73,7 @@ type NotFoundError struct{ Session string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("session %s: not found", e.Session) }
 
-// NotFound tells the caller that the session was not found.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // TimeoutError reports that a server did not answer in time. The server may still execute the

@@ -78,7 +78,7 @@ func (e *RequestError) Error() string {
 	return e.What + ": " + e.Problem
 }
 
-// Invalid tells the caller that the user's input is wrong, not gaffer.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *RequestError) Invalid() bool { return true }
 
 // Validate returns a [*RequestError] if the request is invalid.

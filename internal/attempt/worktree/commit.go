@@ -33,7 +33,7 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("%s is checked out in place of %s, which does not have the work, in %s", on, e.Tree.Branch, e.Tree.Path)
 }
 
-// Conflict returns true: the current state of the worktree does not allow the operation.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *UnfinishedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -204,7 +204,7 @@ func (e *FilesKeptError) Error() string {
 	return fmt.Sprintf("the worktree is back, but not the files that were not committed: %s has moved since; they are kept under %s", e.Branch, e.Ref)
 }
 
-// Conflict returns true: the branch has moved, so the files cannot be restored.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *FilesKeptError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

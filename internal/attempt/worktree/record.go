@@ -210,7 +210,7 @@ func CheckIDs(run, task string) error {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// Invalid returns true: the content of the record is wrong.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *RecordError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

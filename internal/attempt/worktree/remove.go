@@ -56,7 +56,7 @@ func (e *KeptError) reasons() []string {
 	return all
 }
 
-// Conflict returns true: the current state of the worktree does not allow its removal.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *KeptError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

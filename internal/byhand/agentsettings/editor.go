@@ -144,7 +144,7 @@ type formError struct{ problem string }
 
 func (e *formError) Error() string { return e.problem }
 
-// Invalid tells the caller that the file is not a valid settings file.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *formError) Invalid() bool { return true }
 
 // checkAbsent finds out why reading path has failed with fs.ErrNotExist. If nothing exists at path,
@@ -195,7 +195,7 @@ func (e *ChangedError) Error() string {
 	return e.Path + ": was changed by another program meanwhile, in what this is about"
 }
 
-// Conflict tells callers that the error is a conflict with another program.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ChangedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -16,7 +16,7 @@ func (e *TextError) Error() string {
 	return fmt.Sprintf("line %d, column %d: not %s: %s", e.Line, e.Column, e.Format, e.Problem)
 }
 
-// Invalid tells the caller that the content of the file is wrong.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *TextError) Invalid() bool { return true }
 
 // Hint returns advice for the user.
@@ -38,7 +38,7 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("line %d: %s is %s where %s should be", e.Line, at, e.Found, e.Want)
 }
 
-// Invalid tells the caller that the content of the file is wrong.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *ShapeError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

@@ -85,7 +85,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s called '%s', which is for the user alone: refused", e.Agent, e.What)
 }
 
-// Conflict tells the caller that the action was refused.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*RefusedError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -199,7 +199,7 @@ func (e *unansweredError) Error() string {
 	return fmt.Sprintf("no answer came within %s, and the question was withdrawn", e.within)
 }
 
-// NotFound tells the caller that there is no answer to the question.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *unansweredError) NotFound() bool { return true }
 
 // Hint returns advice for the agent that asked the question.
@@ -214,7 +214,7 @@ func (*busyError) Error() string {
 	return fmt.Sprintf("%d questions wait for the user already", maxAsked)
 }
 
-// Conflict tells the caller that other calls have used up the limit of open questions.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*busyError) Conflict() bool { return true }
 
 // Hint returns advice for the agent that wanted to ask a question.

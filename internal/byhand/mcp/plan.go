@@ -121,8 +121,7 @@ type planError struct{ problem, next string }
 
 func (e *planError) Error() string { return "the plan: " + e.problem }
 
-// Invalid tells the caller that the plan is wrong, or that the tool call does not name a valid
-// plan.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *planError) Invalid() bool { return true }
 
 // Hint returns advice for the agent that tried to submit the plan.

@@ -109,7 +109,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
 }
 
-// Conflict tells the caller that the tool call was refused.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *RefusedError) Conflict() bool { return true }
 
 // Hint returns advice for the agent.
@@ -120,8 +120,7 @@ type RoleError struct{ Problem, Next string }
 
 func (e *RoleError) Error() string { return "role " + e.Problem }
 
-// Usage tells the caller that a role on the command line, in GAFFER_ROLE or in a tool call is wrong
-// or missing.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *RoleError) Usage() bool { return true }
 
 // Hint returns advice for the user or the agent.

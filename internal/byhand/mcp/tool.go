@@ -176,7 +176,7 @@ type ArgumentsError struct {
 func (e *ArgumentsError) Error() string { return "arguments: " + truncate.Chars(e.Err.Error(), 1000) }
 func (e *ArgumentsError) Unwrap() error { return e.Err }
 
-// Usage tells the caller that the arguments of the call are wrong.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *ArgumentsError) Usage() bool { return true }
 
 // Hint returns an example of valid arguments.

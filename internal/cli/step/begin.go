@@ -91,5 +91,5 @@ type abortedError struct{ missing *workflow.PrerequisiteError }
 
 func (a *abortedError) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
-// Conflict returns true, so that the exit code is the same as for a [*workflow.PrerequisiteError].
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (a *abortedError) Conflict() bool { return true }

@@ -85,5 +85,5 @@ type notFound struct{ name string }
 
 func (e *notFound) Error() string { return fmt.Sprintf("worktree %q: not found", e.name) }
 
-// NotFound makes the command end with the exit code for "not found".
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *notFound) NotFound() bool { return true }

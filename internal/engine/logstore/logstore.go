@@ -43,7 +43,7 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("log of attempt %s: offset %d does not follow: want %d", e.Attempt, e.Got, e.Want)
 }
 
-// Conflict marks the error as a conflict with the stored log.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *GapError) Conflict() bool { return true }
 
 // Offset returns the expected offset: the end of the log.
@@ -57,7 +57,7 @@ type EndedError struct{ Attempt string }
 
 func (e *EndedError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
 
-// Conflict marks the error as a conflict with the stored log, which is complete.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *EndedError) Conflict() bool { return true }
 
 // head describes which bytes of a log are kept.

@@ -33,7 +33,7 @@ type RuleError struct{ Rule, Why string }
 
 func (e *RuleError) Error() string { return fmt.Sprintf("rule %.100q: %s", e.Rule, e.Why) }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *RuleError) Invalid() bool { return true }
 
 var toolName = sync.OnceValue(func() *regexp.Regexp {

@@ -27,7 +27,7 @@ type RefusedError struct{ What, Why string }
 
 func (e *RefusedError) Error() string { return e.What + ": " + e.Why }
 
-// Conflict marks the error as a conflict with the current state of the review.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *RefusedError) Conflict() bool { return true }
 
 // InvalidError reports that a value in the user's request is not valid.
@@ -35,7 +35,7 @@ type InvalidError struct{ What, Why string }
 
 func (e *InvalidError) Error() string { return e.What + ": " + e.Why }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *InvalidError) Invalid() bool { return true }
 
 // NotFoundError reports that a review has no comment with the id ID.
@@ -43,7 +43,7 @@ type NotFoundError struct{ ID string }
 
 func (e *NotFoundError) Error() string { return "comment " + e.ID + ": not found" }
 
-// NotFound marks the error as caused by a comment that does not exist.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // The maximum sizes of a review's parts.

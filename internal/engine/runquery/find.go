@@ -16,7 +16,7 @@ type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as caused by a name that does not exist.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns advice for the user: the commands that list runs and tasks.
@@ -34,7 +34,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
 }
 
-// Conflict marks the error as a conflict: the user must name one of the matching ids.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *AmbiguousError) Conflict() bool { return true }
 
 // NotFoundAs converts store.ErrNotFound to a [*NotFoundError]. The parameter what is the kind of

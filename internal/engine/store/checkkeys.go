@@ -16,7 +16,7 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("%s %q: neither zero bytes nor bytes that are not UTF-8 can be in it", e.Kind, e.Key)
 }
 
-// Invalid marks the error as the caller's mistake.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *KeyError) Invalid() bool { return true }
 
 // check returns a [*KeyError] if a key in one of the changed rows contains a zero byte or is not

@@ -14,7 +14,7 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("database %s has schema version %d, and this gaffer knows versions up to %d", e.Database, e.Found, e.Known)
 }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *NewerError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

@@ -198,7 +198,7 @@ func (e *StateError) Error() string {
 	return "the build in the state cannot be continued: " + e.Problem
 }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *StateError) Invalid() bool { return true }
 
 // Hint returns what the user can do next.

@@ -81,7 +81,7 @@ func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("found incomplete build %s (%d/%d chunks done)", r.Run.RunID, len(r.Done), r.Run.Total())
 }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *IncompleteError) Conflict() bool { return true }
 
 // Start submits a build and returns the id of the engine's run. The caller must make sure that the

@@ -28,7 +28,7 @@ type NothingError struct{ Why string }
 
 func (e *NothingError) Error() string { return "no build can be resumed: " + e.Why }
 
-// NotFound returns true, so that the exit code is "not found".
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NothingError) NotFound() bool { return true }
 
 // Resume returns the id of the engine's run that continues the build in the workflow state. If the
@@ -94,7 +94,7 @@ func (e *HeldError) Error() string {
 	return text
 }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *HeldError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.
@@ -164,7 +164,7 @@ func (e *BuiltError) Error() string {
 	return fmt.Sprintf("chunk %s: run %s builds it", e.Chunk, e.Run)
 }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *BuiltError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.

@@ -59,7 +59,7 @@ func (e *AgentError) Error() string {
 	return fmt.Sprintf("no agent is called %q, want one of %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Usage returns true, so that the exit code is the one for a wrong command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *AgentError) Usage() bool { return true }
 
 // Hint suggests a similar agent name. If there is none, it says how to define an agent.
@@ -231,5 +231,5 @@ type PromptError struct{ Problem string }
 
 func (e *PromptError) Error() string { return e.Problem }
 
-// Usage returns true, so that the exit code is the one for a wrong command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *PromptError) Usage() bool { return true }

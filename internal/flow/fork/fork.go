@@ -245,5 +245,5 @@ func (e *Error) Error() string { return e.Text }
 // Hint returns what the user can do next.
 func (e *Error) Hint() string { return e.Next }
 
-// Conflict returns true, so that the exit code is the one for a conflict.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*Error) Conflict() bool { return true }

@@ -27,7 +27,7 @@ func (e *typeError) Error() string {
 	return fmt.Sprintf("inbox item %s is of type %q, which belongs to another program", e.item.ID, e.item.Type)
 }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *typeError) Invalid() bool { return true }
 
 // Hint returns what the user can do next.

@@ -45,11 +45,10 @@ type UsageError struct {
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usage returns true, so that the exit code is the one for a wrong command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *UsageError) Usage() bool { return true }
 
-// Invalid returns true, so that the HTTP API reports a form with a wrong setting as an invalid
-// request.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *UsageError) Invalid() bool { return true }
 
 // Hint returns advice for the user.

@@ -19,7 +19,7 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("template %s: no value for %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage returns true, so that the exit code is the one for a wrong command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *MissingError) Usage() bool { return true }
 
 // Hint returns what the user can do next.
@@ -38,7 +38,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("template %s: it has no variable %s", e.Template, strings.Join(e.Names, ", "))
 }
 
-// Usage returns true, so that the exit code is the one for a wrong command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *UnknownError) Usage() bool { return true }
 
 // Hint returns what the user can do next.
@@ -93,7 +93,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("template %q: not found at %s", e.Name, e.Path)
 }
 
-// NotFound returns true, so that the exit code is "not found".
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns what the user can do next.
@@ -123,5 +123,5 @@ func (e *BrokenError) Error() string {
 
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *BrokenError) Invalid() bool { return true }

@@ -23,7 +23,7 @@ func (e *TemplateError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Problem)
 }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *TemplateError) Invalid() bool { return true }
 
 // Hint returns what the user can do next, or "".
@@ -60,5 +60,5 @@ func (e *PurposeError) Error() string {
 	return fmt.Sprintf("no role does %q", string(e.Purpose))
 }
 
-// Invalid returns true, so that the exit code is the one for an invalid document.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *PurposeError) Invalid() bool { return true }

@@ -48,7 +48,7 @@ func (e *CronError) Error() string {
 	return fmt.Sprintf("cron expression %q: field %d (%s): %s", e.Expr, e.Field, fields[e.Field-1].name, e.Why)
 }
 
-// Usage marks the error as a mistake in the command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *CronError) Usage() bool { return true }
 
 // Hint returns advice for the user.

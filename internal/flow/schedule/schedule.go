@@ -466,7 +466,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("a schedule cannot be called %q: a name has up to 60 characters, small letters, digits, - _ and . and begins with a letter or digit", e.Name)
 }
 
-// Usage marks the error as a mistake in the command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *NameError) Usage() bool { return true }
 
 // CheckName returns a [*NameError] if name cannot be the name of a schedule.

@@ -41,7 +41,7 @@ func (e *NeverError) Error() string {
 	return "cron expression \"" + e.Expr + "\": this day never comes: check the day of the month and the month"
 }
 
-// Usage marks the error as a mistake in the command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *NeverError) Usage() bool { return true }
 
 // Next returns the first planned time that is later than the parameter after. It returns the zero

@@ -16,7 +16,7 @@ type ZoneError struct{ Zone, Why string }
 
 func (e *ZoneError) Error() string { return fmt.Sprintf("time zone %q: %s", e.Zone, e.Why) }
 
-// Usage marks the error as a mistake in the command line.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *ZoneError) Usage() bool { return true }
 
 // Hint returns advice for the user.

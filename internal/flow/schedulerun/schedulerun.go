@@ -72,7 +72,7 @@ type ConflictError struct{ What, Next string }
 
 func (e *ConflictError) Error() string { return e.What }
 
-// Conflict marks the error as a conflict with the current state.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ConflictError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
@@ -83,7 +83,7 @@ type NotFoundError struct{ Name, Next string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("no schedule is called %q", e.Name) }
 
-// NotFound marks the error as caused by a missing schedule.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint returns advice for the user.

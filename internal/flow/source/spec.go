@@ -37,7 +37,7 @@ type SpecError struct{ Text, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("%.120q: %s", e.Text, e.Problem) }
 
-// Usage marks the error as a mistake in the user's input.
+// Usage returns true, so that commands exit with code 2: wrong usage.
 func (e *SpecError) Usage() bool { return true }
 
 // Hint returns the forms in which a source can be written.

@@ -70,7 +70,7 @@ type NotResumableError struct{ Why string }
 
 func (e *NotResumableError) Error() string { return "no session can be resumed: " + e.Why }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *NotResumableError) Conflict() bool { return true }
 
 // Hint returns what the user can do next.

@@ -174,9 +174,9 @@ func layers(groups []team.TaskGroup, done []string) (sorted [][]string, cyclic [
 	return sorted, nil
 }
 
-// phasesOf distributes groups of tasks to new phases, in the order of the layers that the function
-// layers returns. A phase holds at most [team.MaxDevelopers] groups, all of one layer, and is still
-// closed. Groups that fit in no layer come last; the method plan.check rejects them later.
+// phasesOf makes phases of groups of tasks. Each phase has at most [team.MaxDevelopers] groups, all
+// of one layer (see the function layers), and no phase is open yet. Groups that fit in no layer come
+// last; the method plan.check rejects them later.
 func phasesOf(groups []team.TaskGroup, done []string) []phase {
 	in, left := layers(groups, done)
 	var rest []string

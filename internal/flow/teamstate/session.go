@@ -181,5 +181,5 @@ type StepError struct{ ID, Problem string }
 
 func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.ID, e.Problem) }
 
-// Conflict returns true, so that gaffer reports the error as a conflict: exit code 4.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *StepError) Conflict() bool { return true }

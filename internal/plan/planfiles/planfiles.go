@@ -54,7 +54,7 @@ func (e *NoFileError) Error() string {
 	return fmt.Sprintf("%.200q is no plan file of the project: %s", e.Path, e.Why)
 }
 
-// NotFound returns true, so that the error is handled like that of a missing file.
+// NotFound returns true, so that commands exit with code 3 and the server answers with status 404.
 func (e *NoFileError) NotFound() bool { return true }
 
 // Read returns the text of a plan file. The parameter path is relative to the project's folder. An

@@ -58,7 +58,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s names programs that you have not trusted: %s", e.Root, strings.Join(names, ", "))
 }
 
-// Conflict returns true, so that gaffer's exit code is the one for a refused request.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (*Error) Conflict() bool { return true }
 
 // Hint returns advice for the user.

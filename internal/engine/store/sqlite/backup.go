@@ -28,7 +28,7 @@ type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string { return e.Path + " is there already" }
 
-// Conflict marks the error as a conflict with an existing file.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *ExistsError) Conflict() bool { return true }
 
 // Hint returns advice for the user.

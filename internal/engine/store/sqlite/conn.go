@@ -185,7 +185,7 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Invalid marks the error as caused by the content of a file.
+// Invalid returns true, so that commands exit with code 5 and the server answers with status 400.
 func (e *DamagedError) Invalid() bool { return true }
 
 // Damaged marks the error as damage to the database file, which is not the fault of the caller's

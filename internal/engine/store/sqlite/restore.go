@@ -23,7 +23,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use by the process with pid %d", e.Path, e.PID)
 }
 
-// Conflict marks the error as a conflict with the process that has the database open.
+// Conflict returns true, so that commands exit with code 4 and the server answers with status 409.
 func (e *InUseError) Conflict() bool { return true }
 
 // Hint returns advice for the user.
