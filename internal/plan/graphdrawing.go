@@ -41,8 +41,9 @@ type graphDrawing struct {
 	after   map[string][]string
 	afterAt map[string][]position
 
-	// above holds the ids of the last row, except those from which an arrow starts. The next row
-	// waits for these ids or, if there are branches below the last row, for the branches.
+	// above holds the ids for which the next row waits: those of the last row that was read. Of a row
+	// with an arrow, such as "001 -> 002", it holds only the ids at the arrow's head. If lines such as
+	// "├──> 006" follow the row, the next row waits for the ids in the field branches instead.
 	above    []string
 	branches []string // ids of the branches below the last row; together they form one row
 	trunks   []trunk  // groups of ids from which a branch may start, from left to right

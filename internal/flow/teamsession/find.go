@@ -147,11 +147,12 @@ func (s *Sessions) submitFound(ctx context.Context, n Request, snap team.Snapsho
 // setBases prepares the continuation of a session that another program has started. For each
 // unfinished group of tasks that has a branch in the repository, setBases stores this branch in
 // found.Bases, so that the group continues from there. All other groups start from the session's
-// branch, which itself starts at the branch into, or at the current branch if into is empty.
+// branch.
 //
-// The branch into or the current branch must already contain the commits of all completed groups,
-// because later work builds on them. If it lacks the commits of a completed group, setBases returns
-// a message that says so.
+// The session's branch is created from the branch that the parameter into names, or from the current
+// branch if into is empty. That branch must contain the commits of all completed groups, because
+// later work builds on them. If it lacks the commits of a completed group, setBases returns a
+// message that says so.
 func (s *Sessions) setBases(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, s.project.Root)
 	if err != nil {
