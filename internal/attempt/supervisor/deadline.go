@@ -7,8 +7,8 @@ import "time"
 // supervisor checks the deadline, and sets the timer again, at least this often.
 const maxDeadlineTimer = 30 * time.Second
 
-// deadline ends the agent at a time on the wall clock. The time that the agent waits for the user
-// does not count.
+// deadline is the time on the wall clock at which the supervisor stops the agent. It is postponed by
+// the time that the agent waits for the user.
 type deadline struct {
 	at      time.Time // zero if the agent has no deadline
 	waiting waiting

@@ -43,10 +43,10 @@ func (l lease) nextCheck(now time.Time) time.Duration {
 	return max(0, min(leaseCheckInterval, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// leaseWatch keeps the agent frozen while its lease is over.
+// leaseWatch is the state of the agent's lease, and of the freeze while the lease is over.
 type leaseWatch struct {
 	lease   lease
-	timer   *time.Timer // fires when the lease must be checked, or frozen processes must be looked at again
+	timer   *time.Timer // fires when the lease or the frozen processes must be checked
 	freezer freezer
 	frozen  frozen
 }

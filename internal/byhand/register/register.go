@@ -74,7 +74,7 @@ type reporter struct {
 // for example if the server is unreachable, sendDue stops.
 func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	now := p.Now()
-	// The heartbeat of an agent that is still here is sent again before this time has passed.
+	// Forget agents that have ended: the heartbeat of any other agent was sent again in this time.
 	maps.DeleteFunc(p.refused, func(_ string, at time.Time) bool { return now.Sub(at) >= 2*beatInterval })
 	var failed error
 	for _, h := range due(p.sent, list, p.Host, now) {
@@ -102,8 +102,8 @@ func (p *reporter) sendDue(ctx context.Context, list []discover.Agent) {
 	p.notify(ctx, failed)
 }
 
-// notify shows the error of a heartbeat to the user, if heartbeats succeeded before. An err of nil
-// means that none has failed now.
+// notify shows the error of a heartbeat to the user if all heartbeats succeeded before. If err is
+// nil, none has failed.
 func (p *reporter) notify(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !p.failing {
 		p.Notice(fmt.Sprintf("agents started by hand cannot be reported: %v; trying again", err))
